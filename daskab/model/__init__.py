@@ -1,0 +1,1 @@
+"""What is certified: kernel expansion, its file format, fitting."""

@@ -1,0 +1,289 @@
+"""Fitting: a binary GP classifier by Laplace's approximation, dense or on inducing points (method 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from daskab.errors import DataError
+from daskab.model.expansion import KernelExpansion
+from daskab.model.inducing import project
+
+Array = NDArray[np.float64]
+
+# The optimiser may move lengthscale and variance this far from the given values, up or down.
+OPTIMISE_FACTOR = 1e3
+
+
+class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    r"""Binary Gaussian-process classifier with the EQ (RBF) kernel, whose latent mean can be certified.
+
+    The latent mean is :math:`f(x) = k(x, X)\,(t - \pi)`, with labels t in {0, 1} and
+    :math:`\pi = \sigma(\hat f)` at the mode of the latent posterior. With ``inducing_points`` it is replaced
+    by its projection onto that many places, and all that follows, thresholds included, is the projection's.
+
+    Parameters
+    ----------
+    lengthscale : float
+        Of the kernel, in the units of the inputs; positive.
+    variance : float
+        Of the kernel; positive.
+    optimise : bool
+        Choose lengthscale and variance by the Laplace marginal likelihood, from the given values and within a
+        factor of 1000 of them.
+    inducing_points : int, optional
+        m, from 1 to N. Without it the model is dense: its centres are the training points.
+    box : tuple (lower, upper) of array_like, float or shape (D,), optional
+        The inputs the certificate speaks of. Default: the range of each input over the training points.
+    percentile : float
+        In percent, from 0 to below 50. The thresholds are this and the opposite percentile of the certified
+        model's latent mean over the training points.
+    random_state : int, RandomState or None
+        Seed of the inducing points' start.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        The two labels, sorted. The second is the one of positive latent mean.
+    model_ : KernelExpansion
+        What is certified. Its inputs are named after the columns when X is a data frame.
+    lengthscale_, variance_ : float
+        The kernel's, given or optimised.
+    n_features_in_ : int
+        D.
+    feature_names_in_ : ndarray of str, shape (D,)
+        Only when X is a data frame with string column names.
+
+    Notes
+    -----
+    Laplace's approximation: Rasmussen and Williams (2006), algorithms 3.1, 3.2 (line 4) and 5.1, as coded in
+    scikit-learn. Percentile thresholds: Smith, Grosse, Backes, Alvarez (2023), section 2.
+
+    Examples
+    --------
+    >>> X = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> classifier = GPClassifier(lengthscale=0.3).fit(X, X[:, 0] > 0.5)
+    >>> classifier.predict([[0.1], [0.9]]).tolist()
+    [False, True]
+    >>> classifier.model_.n_centres
+    20
+    """
+
+    classes_: NDArray[Any]
+    model_: KernelExpansion
+    lengthscale_: float
+    variance_: float
+    n_features_in_: int
+
+    def __init__(
+        self,
+        lengthscale: float = 1.0,
+        variance: float = 1.0,
+        optimise: bool = False,
+        inducing_points: int | None = None,
+        box: tuple[ArrayLike, ArrayLike] | None = None,
+        percentile: float = 5.0,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.lengthscale = lengthscale
+        self.variance = variance
+        self.optimise = optimise
+        self.inducing_points = inducing_points
+        self.box = box
+        self.percentile = percentile
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to labelled points.
+
+        Parameters
+        ----------
+        X : array_like, shape (N, D)
+            Training points, finite.
+        y : array_like, shape (N,)
+            Labels, of exactly two values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If X and y do not fit together, are not finite, hold other than two classes, or a parameter is out
+            of range.
+        """
+        with _data_errors("X, y"):
+            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+        _check_finite(points)
+        self.classes_, target = _two_classes(labels)
+        self._check_parameters(points.shape[0])
+        lower, upper = _box(self.box, points)
+
+        centres = points
+        weights, mode = self._laplace(points, target)
+        if self.inducing_points is not None:
+            centres, weights = project(
+                points,
+                mode,
+                self.inducing_points,
+                self.lengthscale_,
+                self.variance_,
+                (lower, upper),
+                self.random_state,
+            )
+        latent = self._expansion(centres, weights, lower, upper).latent(points)
+        low, high = (float(p) for p in np.percentile(latent, [self.percentile, 100.0 - self.percentile]))
+        if not low < high:
+            raise DataError(f"X: latent mean is {low:g} at nearly every point, which leaves no thresholds")
+        self.model_ = self._expansion(centres, weights, lower, upper, low, high)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Latent mean at points.
+
+        Parameters
+        ----------
+        X : array_like, shape (N, D)
+            Points, finite; they need not lie in the box.
+
+        Returns
+        -------
+        ndarray, shape (N,)
+
+        Raises
+        ------
+        DataError
+            If X does not fit the model or is not finite.
+        """
+        check_is_fitted(self)
+        with _data_errors("X"):
+            points = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        _check_finite(points)
+        return self.model_.latent(points)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of points: the second where the latent mean is positive.
+
+        Parameters
+        ----------
+        X : array_like, shape (N, D)
+
+        Returns
+        -------
+        ndarray, shape (N,)
+
+        Raises
+        ------
+        DataError
+            If X does not fit the model or is not finite.
+        """
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _laplace(self, points: Array, target: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Dense weights t - pi and latent mode, both (N,); sets the kernel's two values."""
+        reach = np.array([1.0 / OPTIMISE_FACTOR, OPTIMISE_FACTOR])
+        amplitude = ConstantKernel(self.variance, self.variance * reach)
+        shape = RBF(self.lengthscale, self.lengthscale * reach)
+        optimizer = "fmin_l_bfgs_b" if self.optimise else None
+        dense = GaussianProcessClassifier(amplitude * shape, optimizer=optimizer).fit(points, target)
+        fitted = dense.base_estimator_
+        self.variance_ = float(fitted.kernel_.k1.constant_value)
+        self.lengthscale_ = float(fitted.kernel_.k2.length_scale)
+        weights = np.asarray(fitted.y_train_ - fitted.pi_, dtype=np.float64)
+        return weights, fitted.kernel_(points) @ weights
+
+    def _expansion(
+        self,
+        centres: Array,
+        weights: Array,
+        lower: Array,
+        upper: Array,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> KernelExpansion:
+        return KernelExpansion(
+            centres,
+            weights,
+            self.lengthscale_,
+            lower,
+            upper,
+            variance=self.variance_,
+            latent_low=low,
+            latent_high=high,
+            input_names=getattr(self, "feature_names_in_", ()),
+        )
+
+    def _check_parameters(self, n: int) -> None:
+        for name in ("lengthscale", "variance"):
+            value = getattr(self, name)
+            if not 0.0 < value < np.inf:
+                raise DataError(f"{name}: {value:g} is not a positive finite number")
+        if not 0.0 <= self.percentile < 50.0:
+            raise DataError(f"percentile: {self.percentile:g} is not from 0 to below 50")
+        m = self.inducing_points
+        if m is not None and not (isinstance(m, Integral) and 1 <= m <= n):
+            raise DataError(f"inducing_points: {m} is not a whole number from 1 to the {n} training points")
+
+
+@contextmanager
+def _data_errors(field: str) -> Iterator[None]:
+    """scikit-learn's complaints about the data as daskab's, on one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(f"{field}: {' '.join(str(error).split())}") from None
+
+
+def _check_finite(points: Array) -> None:
+    # Not left to scikit-learn, whose message does not say where.
+    bad = np.argwhere(~np.isfinite(points))
+    if bad.size:
+        i, j = bad[0]
+        raise DataError(f"X: {points[i, j]} at row {i}, column {j}; NaN and inf are not accepted")
+
+
+def _two_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The two label values, sorted, and each point's index into them."""
+    # Two of the messages keep the wording that scikit-learn's estimator checks look for.
+    kind = type_of_target(labels)
+    if kind == "unknown":
+        raise DataError(f"y: Unknown label type, dtype {labels.dtype}; give numbers, booleans or strings")
+    if kind != "binary":
+        raise DataError(f"y: Only binary classification is supported. The type of the target is {kind}.")
+    classes, target = np.unique(labels, return_inverse=True)
+    if classes.size != 2:
+        raise DataError(f"y: holds 1 class, {classes[0]}; expected 2")
+    return classes, target
+
+
+def _box(box: tuple[ArrayLike, ArrayLike] | None, points: Array) -> tuple[Array, Array]:
+    """Edges (D,) of the box."""
+    if box is None:
+        return points.min(axis=0), points.max(axis=0)
+    d = points.shape[1]
+    try:
+        lower, upper = (np.broadcast_to(np.asarray(edge, dtype=np.float64), (d,)) for edge in box)
+    except (TypeError, ValueError):
+        raise DataError(f"box: is not a pair (lower, upper), each a number or of shape ({d},)") from None
+    wrong = np.flatnonzero(~((lower <= upper) & np.isfinite(lower) & np.isfinite(upper)))
+    if wrong.size:
+        j = int(wrong[0])
+        raise DataError(f"box: input {j} has edges {lower[j]:g} and {upper[j]:g}, not finite lower <= upper")
+    return lower, upper

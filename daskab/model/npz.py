@@ -1,0 +1,85 @@
+"""The neutral model file: one ``.npz`` of plain arrays, never unpickled."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab.errors import ModelError
+from daskab.model.expansion import KernelExpansion
+
+REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
+SCALARS = ("variance", "constant", "latent_low", "latent_high", "accuracy")
+
+
+def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
+    """Read a model from the neutral ``.npz`` format.
+
+    Parameters
+    ----------
+    path : path to the file
+        Keys ``centres`` (M, D), ``weights`` (M,), ``lengthscale`` () or (D,), ``lower``, ``upper`` (D,);
+        optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy`` and
+        ``input_names`` (D,). Other keys are ignored.
+
+    Returns
+    -------
+    KernelExpansion
+
+    Raises
+    ------
+    ModelError
+        If the file is absent, not an ``.npz``, truncated, pickled, or its arrays do not make a model.
+    """
+    try:
+        with np.load(Path(path), allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
+            wanted = (*REQUIRED, *SCALARS, "input_names")
+            arrays: dict[str, NDArray[Any]] = {k: archive[k] for k in wanted if k in archive.files}
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise ModelError(f"{path}: is a directory, expected an .npz model") from None
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+        if isinstance(error, ModelError):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelError(f"{path}: not a readable .npz model ({reason})") from None
+    missing = [k for k in REQUIRED if k not in arrays]
+    if missing:
+        raise ModelError(f"{path}: lacks {', '.join(missing)}")
+    given: dict[str, Any] = dict(arrays)
+    if "input_names" in arrays:
+        if arrays["input_names"].ndim != 1:
+            raise ModelError(f"{path}: input_names: has shape {arrays['input_names'].shape}, expected one dimension")
+        given["input_names"] = [str(n) for n in arrays["input_names"]]
+    try:
+        return KernelExpansion(**given)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def save_model(model: KernelExpansion, path: str | os.PathLike[str]) -> None:
+    """Write a model in the neutral format, atomically: a reader sees all of it or none.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    path : where to; an existing file is replaced
+    """
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as handle:
+            np.savez(handle, **cast("dict[str, Any]", model.arrays()))
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
