@@ -1,0 +1,28 @@
+"""Outward rounding: the constants of METHOD section 5 and the two exponentials every bound is built from."""
+
+from __future__ import annotations
+
+import math
+
+from daskab._compile import kernel
+
+EPS = 2.0**-52
+"""Twice the unit roundoff: each error term below is proved with 2^-53 and taken with this."""
+
+EXP_ERROR = 8.0
+"""Relative error allowed to exp, in EPS. Every libm in use is within 1 ulp; a test measures the one at hand."""
+
+TINY = 1e-300
+"""Absolute error of any product that may have gone through subnormal numbers."""
+
+
+@kernel
+def exp_up(t: float) -> float:
+    """Never below exp(-t), for t >= 0."""
+    return math.exp(-t) * (1.0 + EXP_ERROR * EPS) + TINY
+
+
+@kernel
+def exp_down(t: float) -> float:
+    """Never above exp(-t), for t >= 0, and never negative."""
+    return max(math.exp(-t) * (1.0 - EXP_ERROR * EPS) - TINY, 0.0)
