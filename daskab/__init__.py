@@ -1,0 +1,34 @@
+"""daskab certifies how many inputs an attacker must change to fool a Gaussian-process classifier."""
+
+from daskab._version import VERSION as __version__
+from daskab.errors import (
+    BoundError,
+    BusyError,
+    DaskabError,
+    DataError,
+    IntegrityError,
+    JobError,
+    ModelError,
+)
+from daskab.model.expansion import KernelExpansion
+from daskab.model.laplace import GPClassifier
+from daskab.model.npz import load_model, save_model
+from daskab.run.certificate import Certificate
+from daskab.run.certify import certify
+
+__all__ = [
+    "BoundError",
+    "BusyError",
+    "Certificate",
+    "DaskabError",
+    "DataError",
+    "GPClassifier",
+    "IntegrityError",
+    "JobError",
+    "KernelExpansion",
+    "ModelError",
+    "__version__",
+    "certify",
+    "load_model",
+    "save_model",
+]

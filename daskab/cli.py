@@ -1,0 +1,189 @@
+"""The command line: parses, calls, prints. Standard output is for results, standard error for the rest."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from daskab._version import VERSION
+from daskab.errors import DaskabError
+from daskab.model.npz import load_model
+from daskab.report.plan import describe_plan
+from daskab.report.progress import ProgressDisplay
+from daskab.report.verdict import bound_ratio, verdict
+from daskab.run.certificate import Certificate
+from daskab.run.certify import certify_model, make_question
+from daskab.run.executors import NAMES
+from daskab.run.job import AttackOptions, bound_options, read_job
+from daskab.run.models import job_models
+
+INCOMPLETE = 3
+NOT_MET = 1
+
+executor_option = click.option(
+    "--executor",
+    type=click.Choice(NAMES),
+    default=NAMES[0],
+    show_default=True,
+    help="inline: one task after another; processes: a Dask cluster of local processes. Same answer to the bit.",
+)
+time_option = click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Start no new task after this long; what is proved until then is reported as incomplete.",
+)
+runs_path = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="daskab")
+def daskab() -> None:
+    """Prove how many inputs an attacker must change to fool a Gaussian-process classifier."""
+
+
+@daskab.command()
+@click.argument("job_file", metavar="JOB.toml", type=click.Path(path_type=Path))
+@executor_option
+@click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
+@time_option
+def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> int:
+    """Run a job file: certify each of its models, going on where an earlier try stopped."""
+    job = read_job(job_file)
+    code = 0
+    for item in job_models(job, runs):
+        label = f"{job.name}/{item.name}"
+        with ProgressDisplay(label) as progress:
+            outcome = certify_model(
+                item.model,
+                job.bound,
+                job.attack,
+                runs=runs,
+                executor=executor,
+                batch=job.run.batch,
+                time_limit=time_limit,
+                progress=progress,
+            )
+        certificate = outcome.certificate
+        accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
+        click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
+        click.echo(indent(verdict(certificate, item.classes)))
+        state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
+        click.echo(f"  Run: {outcome.folder} ({state})\n")
+        code = max(code, exit_code(certificate, job.run.require_inputs))
+    return code
+
+
+@daskab.command()
+@click.argument("model_file", metavar="MODEL.npz", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as one JSON object and nothing else.")
+@executor_option
+@click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
+@time_option
+@click.option("--rtol", type=float, help="Close every input that matters to this far above what it attains.")
+@click.option("--method", help="adaptive (default) or fixed: equal slices, every sequence, as in the paper.")
+@click.option("--slices", type=int, help="Slices an input; default 100 if fixed, else 4 to start from.")
+@click.option("--node-budget", type=int, help="Most sequences bounded an input, if adaptive; default 20000.")
+@click.option("--require-inputs", type=click.IntRange(min=1), help="Exit with 1 if fewer are certified.")
+def certify(
+    model_file: Path,
+    as_json: bool,
+    executor: str,
+    runs: Path | None,
+    time_limit: float | None,
+    rtol: float | None,
+    method: str | None,
+    slices: int | None,
+    node_budget: int | None,
+    require_inputs: int | None,
+) -> int:
+    """Certify a trained model given as an .npz file."""
+    options = bound_options(method=method, rtol=rtol, slices=slices, node_budget=node_budget)
+    model = load_model(model_file)
+    with ProgressDisplay(model_file.stem) as progress:
+        outcome = certify_model(
+            model,
+            options,
+            AttackOptions(),
+            runs=runs,
+            executor=executor,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    certificate = outcome.certificate
+    if as_json:
+        click.echo(certificate.to_json())
+    else:
+        click.echo(f"{model_file.name} ({model.n_centres} centres, {model.n_inputs} inputs)")
+        click.echo(indent(verdict(certificate)))
+        ratio = bound_ratio(certificate)
+        if ratio is not None:
+            click.echo(f"  R = {ratio:.6f} (sum of bounds / sum attained)")
+    return exit_code(certificate, require_inputs)
+
+
+@daskab.command()
+@click.argument("job_file", metavar="JOB.toml", type=click.Path(path_type=Path))
+@click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where fits are kept.")
+def plan(job_file: Path, runs: Path) -> int:
+    """Say what a job would do: units, tasks, memory, time. Models are fitted, nothing is bounded."""
+    job = read_job(job_file)
+    console = Console()
+    for item in job_models(job, runs):
+        question = make_question(item.model, job.bound, job.attack)
+        console.print(describe_plan(f"{job.name}/{item.name}", question, item.model, job.run.batch))
+    return 0
+
+
+def indent(text: str) -> str:
+    """Every line two spaces in."""
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def exit_code(certificate: Certificate, require_inputs: int | None) -> int:
+    """0 certified as required, 1 requirement not met, 3 incomplete."""
+    proved = certificate.no_attack_exists or (certificate.inputs_required or 0) >= (require_inputs or 0)
+    if require_inputs is not None and proved:
+        return 0
+    if not certificate.complete:
+        return INCOMPLETE
+    return 0 if proved else NOT_MET
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point: a person's mistake is one line on standard error, never a traceback."""
+    signal.signal(signal.SIGTERM, _terminated)
+    sys.exit(_guarded(lambda: daskab.main(argv, standalone_mode=False)))
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        return int(command() or 0)
+    except DaskabError as error:
+        click.echo(f"daskab: {error}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("daskab: interrupted; the same command goes on from here", err=True)
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"daskab: {where}{error.strerror or error}", err=True)
+        return 2
+
+
+def _terminated(signum: int, frame: object) -> None:
+    click.echo("daskab: terminated; the same command goes on from here", err=True)
+    sys.exit(128 + signum)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What people read: a certificate in words and figures."""

@@ -1,0 +1,182 @@
+"""From the evidence to the certificate. Fails closed: what is not proved, present and intact does not count."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._version import VERSION
+from daskab.attack.attained import crosses_thresholds
+from daskab.bound.goals import trivial_bound
+from daskab.bound.refine import BOUND
+from daskab.bound.topn import inputs_required, largest_sums
+from daskab.bound.units import UNIT
+from daskab.errors import IntegrityError
+from daskab.run.certificate import Attack, Certificate, Witnesses
+from daskab.run.records import Record, Task
+from daskab.run.store import CLOSED, FOUND, OPEN
+from daskab.run.tasks import finished
+from daskab.run.workspace import Workspace
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class UnitBounds:
+    """What is proved of every logical unit."""
+
+    bound: Array  #: (direction, dimension, sequence)
+    status: Array  #: OPEN or CLOSED
+
+
+def done_records(space: Workspace, tasks: list[Task]) -> dict[str, Record]:
+    """Records of the tasks whose payload is in the store as they wrote it."""
+    found = ((t.key, finished(space, t)) for t in tasks)
+    return {key: record for key, record in found if record is not None}
+
+
+def round_tasks(space: Workspace, number: int) -> list[Task]:
+    """The tasks of a round that was prepared."""
+    return [Task("round", b, number) for b in range(space.evidence.n_batches(number))]
+
+
+def unit_bounds(space: Workspace, n_rounds: int, done: dict[str, Record]) -> UnitBounds:
+    """Gather the bound of every unit over the rounds.
+
+    A unit's bound is the largest over what each round closed of it and what the last round left open. Where
+    a batch is not done, what it started from still holds: the bounds of its nodes, in round 0 the trivial one.
+    """
+    plan, q = space.plan, space.plan.question
+    trivial = trivial_bound(space.scaled.amplitudes)
+    bound = np.zeros(plan.n_units)
+    is_open = np.zeros(plan.n_units, dtype=bool)
+    if n_rounds == 0:
+        bound[:] = trivial
+        is_open[:] = True
+    for number in range(n_rounds):
+        for task in round_tasks(space, number):
+            rows = space.evidence.rows(number, task.index)
+            if number == 0:
+                units = np.arange(plan.n_units)[rows]
+                before = np.full(units.size, trivial)
+            else:
+                nodes = space.evidence.read(f"rounds/{number}/nodes", rows)
+                units, before = nodes[:, UNIT].astype(np.int64), nodes[:, BOUND]
+            if task.key not in done:
+                np.maximum.at(bound, units, before)
+                is_open[units] = True
+                continue
+            np.maximum.at(bound, units, space.evidence.read(f"rounds/{number}/closed", rows))
+            frontier = space.evidence.read_frontier(number, task.index)
+            if number == n_rounds - 1 and frontier.size:
+                left = frontier[:, UNIT].astype(np.int64)
+                np.maximum.at(bound, left, frontier[:, BOUND])
+                is_open[left] = True
+    if not np.all(np.isfinite(bound)):
+        raise IntegrityError(f"{space.folder}: a stored bound is not a finite number; nothing is certified from it")
+    shape = (q.n_inputs, 2, plan.n_sequences)
+    status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
+    return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
+
+
+def attained_values(space: Workspace, done: dict[str, Record]) -> Array:
+    """Attained change (D,) of every input; 0, which any pair attains, where the attack has not run."""
+    out = np.zeros(space.model.n_inputs)
+    for index in range(space.plan.n_blocks):
+        task = Task("attack", index)
+        if task.key in done:
+            rows = slice(space.block(index).start, space.block(index).stop)
+            out[rows] = space.evidence.read("attained", rows)
+    return out
+
+
+def evidence_digest(done: dict[str, Record]) -> str:
+    """SHA-256 over every finished batch's name and payload digest."""
+    h = hashlib.sha256()
+    for key in sorted(done):
+        h.update(f"{key} {done[key].payload_sha256}\n".encode())
+    return h.hexdigest()
+
+
+def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
+    """The n-input attack, if one was found; its latents are evaluated here, from the stored points."""
+    if Task("several", 0).key not in done or int(space.evidence.read("attack_status")[0]) != FOUND:
+        return None
+    pair = space.evidence.read("attack_pair")
+    latent = space.model.latent(pair)
+    if not crosses_thresholds(space.model, pair[0], pair[1]):
+        raise IntegrityError(f"{space.folder}: the stored attack does not cross both thresholds")
+    return Attack(
+        n_inputs=int(np.sum(pair[0] != pair[1])),
+        x=tuple(pair[0].tolist()),
+        x_prime=tuple(pair[1].tolist()),
+        latent_x=float(latent[0]),
+        latent_x_prime=float(latent[1]),
+    )
+
+
+def conclude(space: Workspace, units: UnitBounds, done: dict[str, Record], *, all_done: bool) -> Certificate:
+    """Sum the n largest and say what follows.
+
+    Raises
+    ------
+    IntegrityError
+        If a bound lies below what a witness attains: then daskab is wrong, and says so instead of certifying.
+    """
+    q, model = space.plan.question, space.model
+    upper = units.bound.max(axis=(0, 2))
+    attained = attained_values(space, done)
+    wrong = np.flatnonzero(~(upper >= attained))
+    if wrong.size:
+        d = int(wrong[0])
+        raise IntegrityError(
+            f"{space.folder}: input {model.input_names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
+            "this is a fault in daskab, please report it with the run directory"
+        )
+    required = at_best = None
+    attack = several_attack(space, done)
+    if model.delta is not None:
+        required = inputs_required(largest_sums(upper, towards=math.inf), lower_side(model.delta))
+        at_best = inputs_required(largest_sums(attained, towards=-math.inf), model.delta)
+    if attack is not None and (required is None or attack.n_inputs < required):
+        raise IntegrityError(
+            f"{space.folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "
+            "this is a fault in daskab, please report it with the run directory"
+        )
+    open_inputs = int(np.sum((units.status != CLOSED).any(axis=(0, 2))))
+    complete = all_done and open_inputs == 0
+    witnesses = None
+    if all_done:
+        witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
+    return Certificate(
+        model_digest=q.model_digest,
+        daskab_version=VERSION,
+        run_id=q.run_id,
+        evidence_sha256=evidence_digest(done),
+        method=q.method,
+        slices=q.slices,
+        rtol=q.rtol,
+        input_names=model.input_names,
+        latent_low=model.latent_low,
+        latent_high=model.latent_high,
+        delta=model.delta,
+        upper_bound=upper,
+        attained=attained,
+        inputs_required=required,
+        inputs_required_at_best=at_best,
+        no_attack_exists=model.delta is not None and required is None,
+        attack=attack,
+        complete=complete,
+        open_inputs=open_inputs,
+        witnesses=witnesses,
+    )
+
+
+def lower_side(delta: float) -> float:
+    """The threshold gap rounded down: the subtraction that made it may have rounded up."""
+    return math.nextafter(delta, -math.inf)

@@ -1,0 +1,124 @@
+"""The Python door: certify a model in one call."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from daskab.model.expansion import KernelExpansion
+from daskab.run.certificate import Certificate
+from daskab.run.driver import Outcome, Progress, run_question
+from daskab.run.executors import executor as make_executor
+from daskab.run.job import AttackOptions, BoundOptions, bound_options
+from daskab.run.plan import Question
+
+
+def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOptions) -> Question:
+    """What is asked of a model, from the options of a job."""
+    adaptive = bound.method == "adaptive"
+    return Question(
+        model_digest=model.digest,
+        n_centres=model.n_centres,
+        n_inputs=model.n_inputs,
+        method=bound.method,
+        slices=bound.slices,
+        rtol=bound.rtol if adaptive else None,
+        node_budget=bound.node_budget if adaptive else 0,
+        attack_starts=attack.starts,
+        attack_seed=attack.seed,
+    )
+
+
+def certify_model(
+    model: KernelExpansion,
+    bound: BoundOptions,
+    attack: AttackOptions,
+    *,
+    runs: Path | None,
+    executor: str,
+    batch: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Certify a model in ``runs``, or in a temporary directory when that is None."""
+    question = make_question(model, bound, attack)
+    if runs is None:
+        with tempfile.TemporaryDirectory(prefix="daskab-") as folder:
+            return certify_model(
+                model,
+                bound,
+                attack,
+                runs=Path(folder),
+                executor=executor,
+                batch=batch,
+                time_limit=time_limit,
+                progress=progress,
+            )
+    with make_executor(executor) as workers:
+        return run_question(question, model, runs, workers, batch=batch, time_limit=time_limit, progress=progress)
+
+
+def certify(
+    model: KernelExpansion,
+    *,
+    method: str = "adaptive",
+    rtol: float | None = None,
+    slices: int | None = None,
+    node_budget: int | None = None,
+    time_limit: float | None = None,
+    executor: str = "inline",
+    runs: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+) -> Certificate:
+    """Prove how many inputs an attacker must change to fool a classifier, anywhere in its box.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+        From `daskab.load_model`, or the ``model_`` of a fitted `daskab.GPClassifier`.
+    method : {"adaptive", "fixed"}
+        Refine until every input that matters is within ``rtol`` of what it attains, or cut every input into
+        ``slices`` equal slices and bound every sequence of them once, as in the paper.
+    rtol : float, optional
+        Adaptive only: the tolerance, default 0.002.
+    slices : int, optional
+        Default 100 for fixed slices, 4 to start from otherwise.
+    node_budget : int, optional
+        Adaptive only: most sequences bounded an input, default 20000.
+    time_limit : float, optional
+        Seconds; afterwards the certificate is what was proved until then, and not ``complete``.
+    executor : {"inline", "processes"}
+        One after another here, or a Dask cluster of local processes; the answer is the same to the bit.
+    runs : path, optional
+        Directory to keep the run's evidence in; asked again, it is found there. Default: not kept.
+    seed : int
+        Of the attack.
+
+    Returns
+    -------
+    Certificate
+        With ``upper_bound`` (D,), ``attained`` (D,), ``inputs_required`` and ``witnesses``.
+
+    Raises
+    ------
+    JobError
+        If an option is wrong.
+    IntegrityError
+        If the evidence is damaged or contradicts itself; nothing is certified then.
+
+    Examples
+    --------
+    >>> import daskab
+    >>> model = daskab.KernelExpansion([[0.2, 0.5], [0.8, 0.5]], [-1.0, 1.0], 0.5, [0, 0], [1, 1],
+    ...                                latent_low=-0.5, latent_high=0.5)
+    >>> certificate = daskab.certify(model)
+    >>> certificate.inputs_required
+    1
+    """
+    bound = bound_options(method=method, rtol=rtol, slices=slices, node_budget=node_budget)
+    folder = None if runs is None else Path(runs)
+    outcome = certify_model(
+        model, bound, AttackOptions(seed=seed), runs=folder, executor=executor, time_limit=time_limit
+    )
+    return outcome.certificate

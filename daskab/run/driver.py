@@ -1,0 +1,200 @@
+"""The driver: lays out a run, sends its stages to an executor, goes on where an earlier try stopped, seals."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from daskab.bound.goals import goals
+from daskab.bound.scaled import Scaled
+from daskab.model.expansion import KernelExpansion
+from daskab.run import rounds, workspace
+from daskab.run.aggregate import (
+    UnitBounds,
+    attained_values,
+    conclude,
+    done_records,
+    round_tasks,
+    unit_bounds,
+)
+from daskab.run.certificate import Certificate, Witnesses
+from daskab.run.executors import Executor
+from daskab.run.files import write_atomically
+from daskab.run.plan import Question, canonical_json
+from daskab.run.records import Record, Task
+from daskab.run.sizing import sized_plan
+from daskab.run.workspace import Workspace, one_writer, open_workspace
+
+
+class Progress(Protocol):
+    """Told how a run goes on; kernels and tasks never print."""
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """A stage of ``total`` tasks begins, ``done`` of them found finished."""
+        ...
+
+    def advance(self, record: Record) -> None:
+        """A task of the stage is finished."""
+        ...
+
+
+class Silent:
+    """Progress nobody watches."""
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """Say nothing."""
+
+    def advance(self, record: Record) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to."""
+
+    certificate: Certificate
+    folder: Path
+    sealed: bool  #: False when a time limit ended it; the same command goes on
+    found: bool  #: whether a sealed certificate was already there
+
+
+def run_question(
+    question: Question,
+    model: KernelExpansion,
+    runs: Path,
+    executor: Executor,
+    *,
+    batch: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Answer a question, or find its answer.
+
+    Parameters
+    ----------
+    question, model : what is asked, and of which model
+    runs : directory of run directories
+    executor : where tasks run
+    batch : logical units a task; default: about a second's worth, timed
+    time_limit : seconds after which no new task is started
+    progress : told how it goes
+
+    Raises
+    ------
+    BusyError
+        If another process is writing this run.
+    IntegrityError
+        If the run directory is damaged in a way that running again does not mend.
+    """
+    folder = runs / question.run_id
+    with one_writer(folder):
+        sealed = folder / "certificate.json"
+        if sealed.exists():
+            return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
+        if not workspace.exists(folder):
+            workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
+        space = open_workspace(folder, question)
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        return Drive(space, executor, deadline, progress or Silent()).run()
+
+
+def read_sealed(folder: Path, question: Question) -> Certificate:
+    """A sealed certificate with its witnesses, checked to answer the question."""
+    space = open_workspace(folder, question)
+    witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
+    return Certificate.from_json(space.certificate.read_text(encoding="utf-8"), str(space.certificate), witnesses)
+
+
+class Drive:
+    """One pass over a run's stages."""
+
+    def __init__(self, space: Workspace, executor: Executor, deadline: float | None, progress: Progress) -> None:
+        self.space = space
+        self.executor = executor
+        self.deadline = deadline
+        self.progress = progress
+        self.done: dict[str, Record] = {}
+        self.begun = datetime.now(UTC)
+
+    def run(self) -> Outcome:
+        """All stages, then the certificate; sealed unless time ran out."""
+        plan, model = self.space.plan, self.space.model
+        blocks = range(plan.n_blocks)
+        n_rounds = 0
+        on_time = self.stage("contributions", [Task("contributions", b) for b in blocks])
+        on_time = on_time and self.stage("attack", [Task("attack", b) for b in blocks])
+        if on_time and model.delta is not None:
+            on_time = self.stage("joint attack", [Task("several", 0)])
+        goal = self.goals()
+        while on_time and rounds.prepare(self.space.evidence, plan, goal, n_rounds):
+            tasks = round_tasks(self.space, n_rounds)
+            n_rounds += 1
+            on_time = self.stage(f"round {n_rounds}", tasks)
+            if plan.question.method == "fixed":
+                break
+        units = unit_bounds(self.space, n_rounds, self.done)
+        certificate = conclude(self.space, units, self.done, all_done=on_time)
+        self.save(certificate, units, sealed=on_time)
+        return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
+
+    def goals(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Goal of every input, from what the attack attained; 0 for fixed slices, which are bounded in full."""
+        q = self.space.plan.question
+        if q.rtol is None:
+            return np.zeros(q.n_inputs)
+        attained = attained_values(self.space, self.done)
+        return goals(attained, self.space.scaled.amplitudes, self.space.model.delta, q.rtol)
+
+    def stage(self, name: str, tasks: Sequence[Task]) -> bool:
+        """Run what is not yet done of a stage; False when time ran out first."""
+        self.done |= done_records(self.space, list(tasks))
+        waiting = [t for t in tasks if t.key not in self.done]
+        self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
+        if self.late():
+            return not waiting
+        records = self.executor.run(str(self.space.folder), self.space.plan.question.run_id, waiting)
+        for record in records:
+            self.done[record.task] = record
+            self.progress.advance(record)
+            if self.late():
+                break
+        return all(t.key in self.done for t in tasks)
+
+    def late(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def save(self, certificate: Certificate, units: UnitBounds, *, sealed: bool) -> None:
+        """Write the final arrays, provenance, and last of all the certificate."""
+        folder, evidence = self.space.folder, self.space.evidence
+        partial = folder / "certificate.incomplete.json"
+        provenance = {
+            "run_id": certificate.run_id,
+            "executor": type(self.executor).__name__.lower(),
+            "begun": self.begun.isoformat(timespec="seconds"),
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "task_seconds": round(sum(r.seconds for r in self.done.values()), 3),
+            "nodes": sum(r.opened for r in self.done.values()),
+            "tasks": len(self.done),
+            "hosts": sorted({r.host for r in self.done.values()}),
+            "client": {"host": platform.node(), "python": platform.python_version(), "cpus": os.cpu_count()},
+            "plan": asdict(self.space.plan),
+        }
+        write_atomically(folder / "provenance.json", canonical_json(provenance))
+        if not sealed:
+            write_atomically(partial, certificate.to_json())
+            return
+        evidence.write("bound", ..., units.bound)
+        evidence.write("status", ..., units.status)
+        evidence.write("upper_bound", ..., certificate.upper_bound)
+        evidence.seal()
+        write_atomically(self.space.certificate, certificate.to_json())
+        partial.unlink(missing_ok=True)

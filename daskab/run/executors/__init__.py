@@ -1,0 +1,46 @@
+"""Where tasks run. Every executor has one shape: a context manager whose ``run`` yields records as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from daskab.errors import JobError
+from daskab.run.records import Record, Task
+
+
+class Executor(Protocol):
+    """Runs the independent tasks of a stage, in any order."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+        """Yield each task's record when it is done; stop starting tasks when the caller stops asking."""
+        ...
+
+
+def executor(name: str) -> Executor:
+    """Make an executor by name.
+
+    Raises
+    ------
+    JobError
+        If there is none of that name.
+    """
+    if name == "inline":
+        from daskab.run.executors.inline import Inline
+
+        return Inline()
+    if name == "processes":
+        from daskab.run.executors.processes import Processes
+
+        return Processes()
+    raise JobError(f"executor: {name!r} is not one of {', '.join(NAMES)}")
+
+
+NAMES = ("inline", "processes")

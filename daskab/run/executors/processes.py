@@ -1,0 +1,65 @@
+"""A Dask cluster of local processes, one thread each."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Self
+
+import dask
+from distributed import Client, LocalCluster, as_completed
+
+from daskab.run.records import Record, Task
+from daskab.run.tasks import execute
+
+IN_FLIGHT = 4
+"""Tasks handed to the scheduler for each thread: enough to keep it fed, few enough to stop quickly."""
+
+SETTINGS = {
+    # Tasks are of even size and name nothing they need moved, so stealing only costs.
+    "distributed.scheduler.work-stealing": False,
+    # The default waits for ever for a worker that may never come.
+    "distributed.scheduler.no-workers-timeout": "60s",
+    # Kernels are single-threaded; a nanny pins the BLAS threads but does not know of numba.
+    "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": "1",
+}
+
+
+class Processes:
+    """Runs tasks on a LocalCluster that lives as long as the context."""
+
+    def __enter__(self) -> Self:
+        self._settings: Any = dask.config.set(SETTINGS)
+        self._settings.__enter__()
+        self._cluster: Any = LocalCluster(
+            n_workers=os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
+            silence_logs=logging.ERROR,
+        )
+        self._client: Any = Client(self._cluster, set_as_default=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._cluster.close()
+        self._settings.__exit__(None, None, None)
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+        """Keep a bounded number of tasks with the scheduler and yield records as they finish."""
+        waiting = iter(tasks)
+        threads = sum(self._client.nthreads().values()) or 1
+        running = as_completed(self._submit(folder, run_id, t) for t in islice(waiting, IN_FLIGHT * threads))
+        for future in running:
+            record = future.result()
+            for task in islice(waiting, 1):
+                running.add(self._submit(folder, run_id, task))
+            yield record
+
+    def _submit(self, folder: str, run_id: str, task: Task) -> Any:
+        # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
+        return self._client.submit(execute, folder, run_id, task, key=f"{run_id}-{task.key}", pure=False)

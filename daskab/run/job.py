@@ -1,0 +1,218 @@
+"""The job file: what is certified, how tightly and against which attack, checked before anything runs.
+
+Whatever is wrong with a job is told in one line that names the file, its line, the field and the value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import reprlib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic.functional_validators import AfterValidator, BeforeValidator
+from pydantic.types import Discriminator, Tag
+from pydantic_core import PydanticCustomError
+
+from daskab.errors import JobError
+from daskab.run.toml_lines import KeyPath, read_toml
+
+
+def _wrong(what: str, at: KeyPath = ()) -> PydanticCustomError:
+    """An error in our words; ``at`` leads from where it is raised to the key at fault."""
+    return PydanticCustomError("job", "{what}", {"what": what, "at": at})
+
+
+def _two_digits(given: tuple[int, ...]) -> tuple[int, ...]:
+    if len(given) != 2 or given[0] == given[1] or not all(0 <= c <= 9 for c in given):
+        raise _wrong(f"{reprlib.repr(list(given))} is not two different digits from 0 to 9")
+    return given
+
+
+def _beside_job(given: object, info: ValidationInfo) -> Path:
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise _wrong(f"{reprlib.repr(given)} is not a file name")
+    return Path(info.context or "") / given
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")]  # goes into file names
+Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what NumPy and scikit-learn both take
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    # Strict: "3" is not a number, 1 not true and 2.0 not an integer; an integer is a number, though.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class DataOptions(_Section):
+    """``[data]``: what models are fitted to, less inputs with a deviation (of 0..1) below ``min_std``."""
+
+    source: Literal["digits"]
+    classes: Annotated[tuple[int, ...], Field(strict=False), AfterValidator(_two_digits)]
+    train_size: int = Field(ge=2)
+    seed: Seed = 0
+    min_std: float = Field(default=0.0, ge=0, lt=1)
+
+
+class FittedModel(_Section):
+    """``[[model]]`` to be fitted to the data; dense where ``inducing_points`` is None."""
+
+    name: Name
+    lengthscale: Positive
+    variance: Positive = 1.0
+    optimise: bool = False
+    inducing_points: Count | None = None
+    percentile: float = Field(default=5.0, ge=0, lt=50)
+
+
+class TrainedModel(_Section):
+    """``[[model]]`` trained elsewhere; ``file`` is given relative to the job file."""
+
+    name: Name
+    file: Annotated[Path, BeforeValidator(_beside_job)]
+
+
+class BoundOptions(_Section):
+    """``[bound]``: ``slices`` an input (adaptive: to start with; fixed: 100 by default) and, adaptive only,
+    ``rtol``, the target of bound / attained - 1, and ``node_budget``, the most sequences opened an input.
+    """
+
+    method: Literal["adaptive", "fixed"] = "adaptive"
+    slices: int = Field(default=4, ge=1, le=1000)
+    rtol: Positive = 0.002
+    node_budget: Count = 20_000
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_slices(cls, given: Any) -> Any:
+        fixed = isinstance(given, dict) and given.get("method") == "fixed"
+        return {"slices": 100, **given} if fixed else given
+
+    @model_validator(mode="after")
+    def _adaptive_only(self) -> BoundOptions:
+        for name in ("rtol", "node_budget"):
+            if self.method == "fixed" and name in self.model_fields_set:
+                raise _wrong(f"{getattr(self, name)} is given, but method 'fixed' has no {name}", (name,))
+        return self
+
+
+class AttackOptions(_Section):
+    """``[attack]``: the search for attained values."""
+
+    seed: Seed = 0
+    starts: Count = 16
+
+
+class RunOptions(_Section):
+    """``[run]``: units a task (None: chosen by timing), and the k below which the exit code is 1."""
+
+    batch: Count | None = None
+    require_inputs: Count | None = None
+
+
+def _kind(given: object) -> str:
+    return "npz" if "file" in (given if isinstance(given, dict) else dir(given)) else "fit"
+
+
+_Model = Annotated[FittedModel, Tag("fit")] | Annotated[TrainedModel, Tag("npz")]
+_Models = tuple[Annotated[_Model, Discriminator(_kind)], ...]
+
+
+class Job(_Section):
+    """A whole job file; ``models`` are its ``[[model]]`` tables."""
+
+    name: Name
+    data: DataOptions | None = None
+    models: _Models = Field(alias="model", strict=False)
+    bound: BoundOptions = BoundOptions()
+    attack: AttackOptions = AttackOptions()
+    run: RunOptions = RunOptions()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Job:
+        if not self.models:
+            raise _wrong("empty", ("model",))
+        names = [model.name for model in self.models]
+        for i, name in enumerate(names):
+            if names.index(name) < i:
+                raise _wrong(f"{name!r} is already model[{names.index(name)}]", ("model", i, "name"))
+        to_fit = [i for i, model in enumerate(self.models) if isinstance(model, FittedModel)]
+        if to_fit and self.data is None:
+            raise _wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))
+        if self.data and not to_fit:
+            raise _wrong("not used, as every model has a file", ("data",))
+        return self
+
+
+def read_job(path: str | Path) -> Job:
+    """Read and check a job file.
+
+    Raises
+    ------
+    JobError
+        One line, such as ``digits.toml:14: model[1].lengthscale: -2.0 is not greater than 0``: the first
+        thing wrong in the file, and how many more there are.
+    """
+    path = Path(path)
+    values, line_of = read_toml(path)
+    if not values:
+        raise JobError(f"{path}: empty; a job has at least a name and a [[model]]")
+    try:
+        return Job.model_validate(values, context=path.parent)
+    except ValidationError as error:
+        found = sorted(_problems(error, Job), key=lambda problem: line_of(problem[0]))
+        raise _job_error(f"{path}:{line_of(found[0][0])}: ", found) from None
+
+
+def bound_options(**given: object) -> BoundOptions:
+    """Options from the command line, None where not given; JobError ``rtol: -1.0 is not greater than 0``."""
+    try:
+        return BoundOptions.model_validate({name: v for name, v in given.items() if v is not None})
+    except ValidationError as error:
+        raise _job_error("", _problems(error, BoundOptions)) from None
+
+
+_TABLES = {"data": DataOptions, "bound": BoundOptions, "attack": AttackOptions, "run": RunOptions}
+_MODELS = {"fit": FittedModel, "npz": TrainedModel}  # by tag
+_EXPECTED = {
+    "bool_type": "true or false",
+    "model_type": "a table",
+    "string_pattern_mismatch": "1 to 100 letters, digits, - and _",
+    "tuple_type": "an array",
+}
+
+
+def _problems(error: ValidationError, root: type[BaseModel]) -> list[tuple[KeyPath, str]]:
+    """Path and words of each thing wrong. A key that is missing as it is misspelt is one thing, not two."""
+    found: list[tuple[KeyPath, str]] = []
+    misspelt: set[KeyPath] = set()
+    for e in error.errors(include_url=False):
+        at = e["loc"]
+        section: Any = next((s for key, s in {**_TABLES, **_MODELS}.items() if key in at[:-1]), root)
+        if at[:1] == ("model",):
+            at = at[:2] + at[3:]  # without the tag in model, 1, "fit", "name"
+        at += e.get("ctx", {}).get("at", ())
+        if e["type"] == "extra_forbidden":
+            known = [field.alias or name for name, field in section.model_fields.items()]
+            close = difflib.get_close_matches(str(at[-1]), known, n=1)
+            misspelt.update((*at[:-1], name) for name in close)
+            what = "unknown key; " + (f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}")
+        elif e["type"] in ("missing", "job"):
+            what = "missing" if e["type"] == "missing" else e["msg"]
+        else:
+            expected = _EXPECTED.get(e["type"], e["msg"].removeprefix("Input should be "))
+            what = f"{reprlib.repr(e['input'])} is not {expected}"
+        if at == ("model",):
+            what += "; write [[model]]"
+        found.append((at, what))
+    return [(at, what) for at, what in found if at not in misspelt or what != "missing"]
+
+
+def _job_error(where: str, found: list[tuple[KeyPath, str]]) -> JobError:
+    at, what = found[0]
+    field = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in at).removeprefix(".")
+    more = f" (and {len(found) - 1} more)" if found[1:] else ""
+    return JobError("".join(filter(str.isprintable, f"{where}{field}: {what}{more}")))

@@ -1,0 +1,80 @@
+"""The models of a job: read from their files, or fitted to the job's data and kept beside the runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy
+import sklearn
+
+from daskab import datasets
+from daskab._version import VERSION
+from daskab.model.expansion import KernelExpansion
+from daskab.model.laplace import GPClassifier
+from daskab.model.npz import load_model, save_model
+from daskab.run.job import DataOptions, FittedModel, Job
+from daskab.run.plan import canonical_json
+
+
+@dataclass(frozen=True)
+class JobModel:
+    """A model under the name its job gives it."""
+
+    name: str
+    model: KernelExpansion
+    classes: tuple[str, str] | None
+
+
+def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
+    """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``."""
+    for spec in job.models:
+        if isinstance(spec, FittedModel):
+            assert job.data is not None  # read_job refuses a fit without data
+            path = runs / "models" / f"{fit_key(job.data, spec)}.npz"
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_model(fit(job.data, spec), path)
+            digits = job.data.classes
+            yield JobModel(spec.name, load_model(path), (str(digits[0]), str(digits[1])))
+        else:
+            yield JobModel(spec.name, load_model(spec.file), None)
+
+
+def fit_key(data: DataOptions, spec: FittedModel) -> str:
+    """Name of a kept fit: a hash of all it depends on."""
+    versions = {
+        "daskab": VERSION,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+    }
+    depends = {"data": data.model_dump(), "model": spec.model_dump(exclude={"name"}), "versions": versions}
+    return hashlib.sha256(canonical_json(depends).encode()).hexdigest()[:16]
+
+
+def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
+    """Fit one model to the training part of the data and record its accuracy on the rest."""
+    train, test = prepared(data)
+    classifier = GPClassifier(
+        lengthscale=spec.lengthscale,
+        variance=spec.variance,
+        optimise=spec.optimise,
+        inducing_points=spec.inducing_points,
+        box=(0.0, 1.0),
+        percentile=spec.percentile,
+        random_state=data.seed,
+    )
+    classifier.fit(train.X, train.y)
+    accuracy = float(np.mean((classifier.model_.latent(test.X) > 0.0) == test.y))
+    return classifier.model_.replace(input_names=train.input_names, accuracy=accuracy)
+
+
+def prepared(data: DataOptions) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """Training and test part of a job's data, scaled to 0..1 and without its near-constant inputs."""
+    low, high = data.classes
+    digits = datasets.rescale(datasets.load_digits((low, high)), 0.0, 16.0)
+    return datasets.split(datasets.drop_constant(digits, data.min_std), data.train_size, data.seed)

@@ -1,0 +1,132 @@
+"""The plan: everything a certificate depends on, written down before any work, and how it is cut into batches.
+
+The run id is a hash of the *question* (model, method, numerics). How the work is batched cannot change an
+answer, so it is kept beside the question, chosen once and never again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+import daskab.attack
+import daskab.bound
+from daskab._version import VERSION
+from daskab.bound import sequences
+from daskab.errors import IntegrityError
+
+SCHEMA = 1
+Method = Literal["adaptive", "fixed"]
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value: sorted keys, no spaces, shortest floats, NaN refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+@cache
+def kernel_hash() -> str:
+    """SHA-256 over the source of everything that computes a bound or an attack."""
+    h = hashlib.sha256()
+    for package in (daskab.bound, daskab.attack):
+        folder = Path(str(package.__file__)).parent
+        for source in sorted(folder.glob("*.py")):
+            h.update(f"{folder.name}/{source.name}\n".encode())
+            h.update(source.read_bytes())
+    return h.hexdigest()
+
+
+def numerics() -> dict[str, str]:
+    """Versions the bits of a result depend on."""
+    return {"daskab": VERSION, "kernels": kernel_hash(), "numba": numba.__version__, "numpy": np.__version__}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked; its canonical JSON is what the run id hashes."""
+
+    model_digest: str
+    n_centres: int
+    n_inputs: int
+    method: Method
+    slices: int
+    rtol: float | None  #: target of bound / attained - 1; None for fixed slices
+    node_budget: int  #: most nodes opened an input; 0 for fixed slices
+    attack_starts: int
+    attack_seed: int
+    numerics: dict[str, str] = field(default_factory=numerics)
+    schema: int = SCHEMA
+
+    @property
+    def run_id(self) -> str:
+        """First 16 hex digits of the SHA-256 of the canonical question."""
+        return hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question cut into batches.
+
+    The logical unit is one (dimension, direction, sequence); units are numbered in that order and a batch
+    is a contiguous range of them, so a batch holds many small inputs or a part of a large one.
+    """
+
+    question: Question
+    batch: int  #: logical units a task of the first round
+    block: int  #: inputs a contributions or attack task
+    node_batch: int  #: nodes a task of a later round bounds, about
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences of one input and direction."""
+        return sequences.count(self.question.slices)
+
+    @property
+    def n_units(self) -> int:
+        """Logical units of the first round."""
+        return 2 * self.question.n_inputs * self.n_sequences
+
+    @property
+    def n_blocks(self) -> int:
+        """Tasks of the contributions stage, and of the attack stage."""
+        return math.ceil(self.question.n_inputs / self.block)
+
+    def input_of(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Input of each logical unit."""
+        return units // (2 * self.n_sequences)
+
+    def round_batch(self, number: int, allowance: int) -> int:
+        """Nodes a task of a round starts from, when each may open up to ``allowance``."""
+        return self.batch if number == 0 else max(1, self.node_batch // max(1, allowance))
+
+    def to_json(self) -> str:
+        """Canonical text of the plan."""
+        return canonical_json(asdict(self) | {"run_id": self.question.run_id})
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> Plan:
+        """Read a plan back.
+
+        Raises
+        ------
+        IntegrityError
+            If the text is not a plan or its run id does not fit its question.
+        """
+        try:
+            raw = json.loads(text)
+            run_id = raw.pop("run_id")
+            plan = cls(question=Question(**raw.pop("question")), **raw)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise IntegrityError(f"{where}: not a plan ({error}); move the run away and start again") from None
+        if plan.question.run_id != run_id:
+            raise IntegrityError(f"{where}: its run id {run_id} does not fit its content; move the run away")
+        return plan

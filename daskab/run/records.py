@@ -1,0 +1,61 @@
+"""Records: one small file a finished batch, written after its chunks. A batch without one was not done."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from daskab.run.files import write_atomically
+from daskab.run.plan import canonical_json
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch of one stage: what a Dask task carries, beside the address of the run."""
+
+    stage: str  #: "contributions", "attack" or "round"
+    index: int  #: which block or batch
+    round: int = 0
+
+    @property
+    def key(self) -> str:
+        """Name of the task, unique in its run."""
+        number = f"-{self.round}" if self.stage == "round" else ""
+        return f"{self.stage}{number}-{self.index:06d}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is remembered of a finished batch: the digest of what it wrote, and how the work went."""
+
+    task: str
+    payload_sha256: str
+    items: int  #: inputs, units or nodes worked on
+    opened: int  #: nodes bounded
+    left_open: int
+    seconds: float  #: monotonic
+    finished: str  #: UTC
+    host: str
+
+    @classmethod
+    def of(cls, task: Task, digest: str, items: int, opened: int, left_open: int, seconds: float) -> Record:
+        """Stamp a record with the time and place."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(task.key, digest, items, opened, left_open, round(seconds, 6), now, platform.node())
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write a batch's record, atomically."""
+    write_atomically(folder / f"{record.task}.json", canonical_json(asdict(record)))
+
+
+def read_record(folder: Path, task: Task) -> Record | None:
+    """A batch's record; None where there is none or it is not readable as one (the batch runs again)."""
+    try:
+        record = Record(**json.loads((folder / f"{task.key}.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return record if record.task == task.key else None

@@ -1,0 +1,62 @@
+"""Rounds of refinement: which nodes the next one takes and how much each may cost, from what is stored alone.
+
+Round 0 bounds every logical unit; round r + 1 takes what round r left open. All of it is a pure function
+of the evidence, so a run that was interrupted plans the same rounds when it goes on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab.bound.units import UNIT
+from daskab.run.plan import Plan
+from daskab.run.store import Evidence
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NODES_A_ROUND = 256
+"""Most nodes opened below one node of a round: enough to finish an easy one, few enough to spread a hard one."""
+
+LEAST = 4
+"""An allowance below this opens nothing."""
+
+
+def prepare(evidence: Evidence, plan: Plan, goal: Array, number: int) -> int:
+    """Write the templates of a round and what its tasks share; the number of its nodes, 0 when none is needed."""
+    if number == 0:
+        nodes, units = None, np.arange(plan.n_units)
+    else:
+        nodes = open_nodes(evidence, number - 1)
+        units = nodes[:, UNIT].astype(np.int64)
+    share = allowance(evidence, plan, units, number)
+    if number > 0 and not share[plan.input_of(units)].any():
+        return 0
+    batch = plan.round_batch(number, int(share.max()))
+    evidence.create_round(number, batch, units.size, nodes, goal, share)
+    return units.size
+
+
+def open_nodes(evidence: Evidence, number: int) -> Array:
+    """Everything round ``number`` left open (n, 6), in the order of its batches."""
+    return np.concatenate([evidence.read_frontier(number, b) for b in range(evidence.n_batches(number))])
+
+
+def round_units(evidence: Evidence, plan: Plan, number: int) -> Ints:
+    """Logical unit (n,) of every node of a round."""
+    if number == 0:
+        return np.arange(plan.n_units)
+    return evidence.read(f"rounds/{number}/nodes")[:, UNIT].astype(np.int64)
+
+
+def allowance(evidence: Evidence, plan: Plan, units: Ints, number: int) -> Ints:
+    """Most nodes (D,) one node of a round may open: an even share of what its input has left."""
+    spent = np.zeros(plan.question.n_inputs)
+    for earlier in range(number):
+        inputs = plan.input_of(round_units(evidence, plan, earlier))
+        np.add.at(spent, inputs, evidence.read(f"rounds/{earlier}/used"))
+    waiting = np.bincount(plan.input_of(units), minlength=plan.question.n_inputs)
+    left = np.maximum(plan.question.node_budget - spent.astype(np.int64), 0)
+    share = np.minimum(left // np.maximum(waiting, 1), NODES_A_ROUND)
+    return np.where(share >= LEAST, share, 0).astype(np.int64)

@@ -1,0 +1,184 @@
+"""The evidence store: one zarr group a run, templates first, whole chunks only, missing never looks like zero.
+
+At the root stand the named arrays a reader opens with xarray; ``rounds/<r>/`` holds what each round of
+refinement proved. Floats are filled with NaN and status with 0 = missing; every chunk carries a checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import ZstdCodec
+
+from daskab.bound import sequences
+from daskab.bound.contributions import CONSTRAINTS, DIRECTIONS, slice_edges
+from daskab.errors import IntegrityError
+from daskab.model.expansion import KernelExpansion
+from daskab.run.plan import Plan
+
+Array = NDArray[Any]
+
+MISSING, OPEN, CLOSED = 0, 1, 2
+NOT_FOUND, FOUND = 1, 2  # of the n-input attack; 0 = missing there too
+
+
+def payload_digest(*arrays: Array) -> str:
+    """SHA-256 over the shapes and bytes of what a batch wrote."""
+    h = hashlib.sha256()
+    for a in arrays:
+        h.update(f"{a.dtype.str}{a.shape}\n".encode())
+        h.update(np.ascontiguousarray(a).tobytes())
+    return h.hexdigest()
+
+
+class Evidence:
+    """The zarr group of a run, opened for reading or writing one batch at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._group: Any = zarr.open_group(str(path), mode="r+")
+        self._arrays: dict[str, Any] = {}
+
+    @classmethod
+    def create(cls, path: Path, plan: Plan, model: KernelExpansion) -> Evidence:
+        """Write the templates: every array of the root, empty, with its coordinates."""
+        q = plan.question
+        group: Any = zarr.open_group(str(path), mode="a")
+        d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
+        _empty(
+            group,
+            "contributions",
+            ("direction", "dimension", "slice", "constraint", "centre"),
+            (2, d, s, len(CONSTRAINTS), m),
+            (2, plan.block, s, len(CONSTRAINTS), m),
+        )
+        _empty(group, "attained", ("dimension",), (d,), (plan.block,))
+        _empty(group, "witness", ("dimension", "input"), (d, d), (plan.block, d))
+        _empty(group, "witness_to", ("dimension",), (d,), (plan.block,))
+        _empty(group, "attack_pair", ("end", "input"), (2, d), (2, d))
+        _empty(group, "attack_status", ("attack",), (1,), (1,), dtype="uint8")
+        _empty(group, "bound", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n))
+        _empty(group, "status", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n), dtype="uint8")
+        _empty(group, "upper_bound", ("dimension",), (d,), (d,))
+        names = np.asarray(model.input_names, dtype=object)
+        ends = sequences.ends(s)
+        edges = np.stack([slice_edges(1.0, s) * w for w in model.upper - model.lower]) + model.lower[:, None]
+        for name, dims, values in (
+            ("direction", ("direction",), np.asarray(DIRECTIONS)),
+            ("dimension", ("dimension",), names),
+            ("input", ("input",), names),
+            ("end", ("end",), np.asarray(["x", "x_prime"], dtype=object)),
+            ("constraint", ("constraint",), np.asarray(CONSTRAINTS, dtype=object)),
+            ("slice_lower", ("dimension", "slice"), edges[:, :-1]),
+            ("slice_upper", ("dimension", "slice"), edges[:, 1:]),
+            ("first_slice", ("sequence",), ends[:, 0]),
+            ("last_slice", ("sequence",), ends[:, 1]),
+        ):
+            _full(group, name, dims, values)
+        group.attrs["coordinates"] = "slice_lower slice_upper first_slice last_slice"
+        return cls(path)
+
+    def read(self, name: str, where: Any = ...) -> Array:
+        """Part of an array; a damaged or absent chunk is an IntegrityError, not a number."""
+        try:
+            return np.asarray(self._array(name)[where])
+        except (KeyError, ValueError, RuntimeError, OSError) as error:
+            raise IntegrityError(f"{self.path}/{name}: unreadable ({error})") from None
+
+    def write(self, name: str, where: Any, values: Array) -> None:
+        """Write whole chunks of an array."""
+        self._array(name)[where] = values
+
+    def _array(self, name: str) -> Any:
+        # Opening an array reads its metadata file; a task touches the same few arrays over and over.
+        if name not in self._arrays:
+            self._arrays[name] = self._group[name]
+        return self._arrays[name]
+
+    def seal(self) -> None:
+        """Gather the metadata in one place for readers; only once nothing will be written any more."""
+        with warnings.catch_warnings():
+            # zarr warns that other implementations may not read this; ours and xarray do.
+            warnings.filterwarnings("ignore", message="Consolidated metadata")
+            zarr.consolidate_metadata(str(self.path))
+
+    def n_batches(self, number: int) -> int:
+        """Tasks of a round: one a chunk."""
+        closed = self._array(f"rounds/{number}/closed")
+        return -(-int(closed.shape[0]) // int(closed.chunks[0]))
+
+    def rows(self, number: int, batch: int) -> slice:
+        """Rows of a batch in the arrays of its round."""
+        closed = self._array(f"rounds/{number}/closed")
+        start = batch * int(closed.chunks[0])
+        return slice(start, min(start + int(closed.chunks[0]), int(closed.shape[0])))
+
+    def create_round(
+        self, number: int, batch: int, n_nodes: int, nodes: Array | None, goal: Array, allowance: Array
+    ) -> None:
+        """Templates of a round, and what its tasks share: goal and allowance (D,) of every input.
+
+        ``nodes`` (n, 6) are what it starts from; None in round 0, which starts from the logical units.
+        """
+        group = self._group.require_group(f"rounds/{number}")
+        chunk = (min(batch, n_nodes),)
+        _full(group, "goal", ("dimension",), goal)
+        _full(group, "allowance", ("dimension",), allowance)
+        if nodes is not None:
+            _full(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))
+        group.require_group("frontier")
+        _empty(group, "used", ("node",), (n_nodes,), chunk)
+        _empty(group, "closed", ("node",), (n_nodes,), chunk)
+
+    def write_frontier(self, number: int, batch: int, frontier: Array) -> None:
+        """What a batch of a round left open: (n_open, 6), its own array, replaced as a whole."""
+        group = self._group[f"rounds/{number}/frontier"]
+        _full(group, str(batch), ("node", "field"), frontier)
+
+    def read_frontier(self, number: int, batch: int) -> Array:
+        """The open nodes (n_open, 6) of a batch; its array may be replaced, so it is opened anew each time."""
+        name = f"rounds/{number}/frontier/{batch}"
+        self._arrays.pop(name, None)
+        return self.read(name)
+
+
+def _empty(
+    group: Any,
+    name: str,
+    dims: tuple[str, ...],
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: str = "float64",
+) -> None:
+    if name in group:
+        return
+    group.create_array(
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        fill_value=np.nan if dtype == "float64" else MISSING,
+        compressors=ZstdCodec(level=1, checksum=True),
+        dimension_names=dims,
+        config={"write_empty_chunks": True},
+    )
+
+
+def _full(group: Any, name: str, dims: tuple[str, ...], values: Array, chunks: tuple[int, ...] | None = None) -> None:
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=chunks or tuple(max(1, n) for n in values.shape),
+        dtype=str if values.dtype == object else values.dtype,
+        compressors=ZstdCodec(level=1, checksum=True),
+        dimension_names=dims,
+        config={"write_empty_chunks": True},
+        overwrite=True,
+    )
+    array[...] = values

@@ -1,0 +1,103 @@
+"""A run directory: created once, opened by the client and by every worker, locked by one writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from daskab.bound.scaled import Scaled
+from daskab.errors import BusyError, IntegrityError
+from daskab.model.expansion import KernelExpansion
+from daskab.model.npz import load_model, save_model
+from daskab.run.files import write_atomically
+from daskab.run.plan import Plan, Question
+from daskab.run.store import Evidence
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A run as the client and the workers see it."""
+
+    folder: Path
+    plan: Plan
+    model: KernelExpansion
+    scaled: Scaled
+    evidence: Evidence
+
+    @property
+    def records(self) -> Path:
+        """Folder of the records."""
+        return self.folder / "records"
+
+    @property
+    def certificate(self) -> Path:
+        """The sealed certificate."""
+        return self.folder / "certificate.json"
+
+    def block(self, index: int) -> range:
+        """Inputs of a contributions or attack task."""
+        start = index * self.plan.block
+        return range(start, min(start + self.plan.block, self.model.n_inputs))
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Hold the run's lock, or raise BusyError if another process does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(str(folder / ".lock"), timeout=0):
+            yield
+    except Timeout:
+        raise BusyError(f"{folder}: another process is working on this run; wait for it or stop it") from None
+
+
+def create(folder: Path, plan: Plan, model: KernelExpansion) -> None:
+    """Lay out a run directory. The plan is written last: where there is one, everything it needs is there."""
+    (folder / "records").mkdir(parents=True, exist_ok=True)
+    save_model(model, folder / "model.npz")
+    Evidence.create(folder / "evidence.zarr", plan, model)
+    write_atomically(folder / "plan.json", plan.to_json())
+
+
+def exists(folder: Path) -> bool:
+    """Whether a run was laid out here."""
+    return (folder / "plan.json").exists()
+
+
+def open_workspace(folder: Path, question: Question | None = None) -> Workspace:
+    """Open a run directory, checking that its model is the one its plan names.
+
+    Raises
+    ------
+    IntegrityError
+        If plan, model or store is absent, unreadable, does not fit, or is not of ``question``.
+    """
+    try:
+        text = (folder / "plan.json").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise IntegrityError(f"{folder}: no readable plan ({error})") from None
+    plan = Plan.from_json(text, str(folder / "plan.json"))
+    if question is not None and plan.question != question:
+        raise IntegrityError(f"{folder}/plan.json: answers another question than the one asked; move the run away")
+    model = load_model(folder / "model.npz")
+    if model.digest != plan.question.model_digest:
+        raise IntegrityError(f"{folder}/model.npz: is not the model the plan names; move the run away")
+    try:
+        evidence = Evidence(folder / "evidence.zarr")
+    except (OSError, ValueError, KeyError) as error:
+        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({error}); move the run away") from None
+    return Workspace(folder, plan, model, Scaled.of(model), evidence)
+
+
+@lru_cache(maxsize=4)
+def worker_workspace(folder: str, run_id: str) -> Workspace:
+    """A worker's own view of a run, kept between tasks."""
+    space = open_workspace(Path(folder))
+    if space.plan.question.run_id != run_id:
+        raise IntegrityError(f"{folder}: holds run {space.plan.question.run_id}, the task is of {run_id}")
+    return space
