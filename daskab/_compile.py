@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import config
+from platformdirs import user_cache_path
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# fastmath is off because the rounding proofs count every operation in the order written, and parallel is off
+# because parallel workers are Dask's business.
+OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": False, "parallel": False}
+
+
+def _source_hash() -> str:
+    h = hashlib.sha256()
+    here = Path(__file__)
+    for package in ("bound", "attack"):
+        for source in sorted((here.parent / package).glob("*.py")):
+            h.update(f"{package}/{source.name}\n".encode())
+            h.update(source.read_bytes())
+    h.update(here.read_bytes())
+    return h.hexdigest()
+
+
+SOURCE_HASH = _source_hash()
+"""SHA-256 over the source of everything that computes a bound or an attack."""
+
+
+def _cache_folder() -> str:
+    base = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(base) if base else user_cache_path("daskab")
+    return str(folder / f"kernels-{SOURCE_HASH[:16]}")
+
+
+def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    # numba recompiles a cached function when its own file changes, but not when a function it calls does.
+    # A bound from a stale kernel could be wrong, so the cache's folder is named after all of the source.
+    settings: Any = config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _cache_folder()
+    try:
+        return cast("Callable[P, R]", numba.njit(**OPTIONS, **options)(function))
+    finally:
+        settings.CACHE_DIR = before
+
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function over flat float64 arrays with numba; to the type checker it stays what it was.
+    """Compile a function over flat float64 arrays with numba; to the type checker it stays what it was."""
+    return _compiled(function)
 
-    ``fastmath`` is off because the rounding proofs count every operation in the order written, and
-    ``parallel`` is off because parallel workers are Dask's business.
-    """
-    compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=False)(function)
-    return cast("Callable[P, R]", compiled)
+
+def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that allocates nothing: without numba's reference counting, so that it cannot."""
+    return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Like `inner_kernel`, but made part of its only caller: LLVM works on a callee again in every caller above it."""
+    return _compiled(function, _nrt=False, inline="always")

@@ -6,7 +6,8 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import click
 from rich.console import Console
@@ -22,6 +23,7 @@ from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import NAMES
 from daskab.run.job import AttackOptions, bound_options, read_job
 from daskab.run.models import job_models
+from daskab.run.records import Record
 
 INCOMPLETE = 3
 NOT_MET = 1
@@ -59,7 +61,7 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
     code = 0
     for item in job_models(job, runs):
         label = f"{job.name}/{item.name}"
-        with ProgressDisplay(label) as progress:
+        with Display(label) as progress:
             outcome = certify_model(
                 item.model,
                 job.bound,
@@ -106,7 +108,7 @@ def certify(
     """Certify a trained model given as an .npz file."""
     options = bound_options(method=method, rtol=rtol, slices=slices, node_budget=node_budget)
     model = load_model(model_file)
-    with ProgressDisplay(model_file.stem) as progress:
+    with Display(model_file.stem) as progress:
         outcome = certify_model(
             model,
             options,
@@ -156,10 +158,68 @@ def exit_code(certificate: Certificate, require_inputs: int | None) -> int:
     return 0 if proved else NOT_MET
 
 
+class Signals:
+    """Ctrl-C and SIGTERM: heeded at once, but while a run is shown between two of its tasks.
+
+    An exception in the midst of a task leaves zarr with half its work done, and is lost where Python calls
+    back. A second signal is always heeded at once.
+    """
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []
+        self.between_tasks = False
+
+    def handle(self, signum: int, frame: object) -> None:
+        """Called by Python when a signal comes."""
+        self.caught.append(signum)
+        if len(self.caught) > 1 or not self.between_tasks:
+            raise KeyboardInterrupt
+
+    def heed(self) -> None:
+        """Stop here if a signal came."""
+        if self.caught:
+            raise KeyboardInterrupt
+
+
+signals = Signals()
+
+
+class Display(ProgressDisplay):
+    """Progress of a run, which stops between two tasks when a signal comes."""
+
+    def __enter__(self) -> Self:
+        signals.between_tasks = True
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signals.between_tasks = False
+        super().__exit__(kind, error, trace)
+        if kind is None:
+            signals.heed()
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """A stage begins."""
+        super().stage(name, total, done)
+        signals.heed()
+
+    def advance(self, record: Record) -> None:
+        """A task is done."""
+        super().advance(record)
+        signals.heed()
+
+
 def main(argv: list[str] | None = None) -> None:
     """Entry point: a person's mistake is one line on standard error, never a traceback."""
-    signal.signal(signal.SIGTERM, _terminated)
-    sys.exit(_guarded(lambda: daskab.main(argv, standalone_mode=False)))
+    signals.caught.clear()
+    before = [(number, signal.signal(number, signals.handle)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        code = _guarded(lambda: daskab.main(argv, standalone_mode=False))
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    sys.exit(code)
 
 
 def _guarded(command: Callable[[], Any]) -> int:
@@ -169,20 +229,19 @@ def _guarded(command: Callable[[], Any]) -> int:
         click.echo(f"daskab: {error}", err=True)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        message = error.format_message()
+        # Asked nothing at all, click's message is the help text.
+        click.echo(message if "\n" in message else f"daskab: {message}", err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("daskab: interrupted; the same command goes on from here", err=True)
-        return 130
+        terminated = signals.caught[-1:] == [signal.SIGTERM]
+        how = "terminated" if terminated else "interrupted"
+        click.echo(f"daskab: {how}; the same command goes on from here", err=True)
+        return 128 + (signal.SIGTERM if terminated else signal.SIGINT)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"daskab: {where}{error.strerror or error}", err=True)
         return 2
-
-
-def _terminated(signum: int, frame: object) -> None:
-    click.echo("daskab: terminated; the same command goes on from here", err=True)
-    sys.exit(128 + signum)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab._compile import kernel
+from daskab._compile import inner_kernel, kernel
 from daskab.bound.contributions import bump
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ SHORT_STEPS = 30
 LONG_STEPS = 400
 
 
-@kernel
+@inner_kernel
 def change(point: Array, centres: Array, amplitudes: Array, changed: int, gradient: Array) -> float:
     """F and its gradient at ``point``: (D + 1,), the last entry being the value the input moves to."""
     m, d = centres.shape
@@ -58,7 +58,7 @@ def change(point: Array, centres: Array, amplitudes: Array, changed: int, gradie
     return total
 
 
-@kernel
+@inner_kernel
 def climb(
     point: Array, centres: Array, amplitudes: Array, width: Array, changed: int, steps: int, work: Array
 ) -> float:
@@ -111,7 +111,7 @@ def climb(
     return value
 
 
-@kernel
+@inner_kernel
 def best_values(
     z: Array, centres: Array, amplitudes: Array, width: Array, changed: int, table: Array, scale: Array
 ) -> tuple[float, float, float]:
@@ -147,7 +147,7 @@ def best_values(
     )
 
 
-@kernel
+@inner_kernel
 def tried_value(g: int, centres: Array, width: Array, changed: int) -> float:
     """The g-th value of the changed input that is tried: an even grid, then every centre, clipped to the box."""
     if g < GRID:
@@ -155,7 +155,7 @@ def tried_value(g: int, centres: Array, width: Array, changed: int) -> float:
     return float(min(max(centres[g - GRID, changed], 0.0), width[changed]))
 
 
-@kernel
+@inner_kernel
 def fill_table(centres: Array, width: Array, changed: int, table: Array) -> None:
     """Bumps (GRID + M, M) at the tried values of the changed input."""
     for g in range(table.shape[0]):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab._compile import kernel
+from daskab._compile import inner_kernel
 from daskab.bound.rounding import EPS
 
 Array = NDArray[np.float64]
@@ -28,13 +28,13 @@ def slice_edges(width: float, slices: int) -> Array:
     return edges
 
 
-@kernel
+@inner_kernel
 def bump(t: float, centre: float) -> float:
     """exp(-(t - centre)^2 / 2)."""
     return math.exp(-0.5 * (t - centre) * (t - centre))
 
 
-@kernel
+@inner_kernel
 def largest(amplitude: float, centre: float, lower: float, upper: float) -> float:
     """Largest amplitude * bump over [lower, upper]; the peak's own value where it lies inside."""
     if amplitude >= 0.0:
@@ -42,7 +42,7 @@ def largest(amplitude: float, centre: float, lower: float, upper: float) -> floa
     return amplitude * min(bump(lower, centre), bump(upper, centre))
 
 
-@kernel
+@inner_kernel
 def inside_increase(amplitude: float, centre: float, lower: float, upper: float) -> float:
     """Largest increase from t to t' >= t inside [lower, upper]: up to the peak, or away from the trough."""
     turn = bump(min(max(centre, lower), upper), centre)
@@ -51,13 +51,13 @@ def inside_increase(amplitude: float, centre: float, lower: float, upper: float)
     return amplitude * (bump(upper, centre) - turn)
 
 
-@kernel
+@inner_kernel
 def weight_error(amplitude: float, centre: float, width: float) -> float:
     """What is added to one computed increase so that it is never below the true one (METHOD, Lemma 3)."""
     return abs(amplitude) * EPS * (16.0 + 2.0 * (width + abs(centre)))
 
 
-@kernel
+@inner_kernel
 def fill_contributions(centre: Array, amplitudes: Array, direction: int, edges: Array, out: Array) -> None:
     """Contributions of every slice, constraint and centre, each rounded up.
 

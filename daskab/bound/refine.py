@@ -1,201 +1,135 @@
-"""Adaptive refinement: split the sequence with the highest bound until every one is low enough (METHOD 4).
-
-A node is a pair of cells of the changed input: a path starts in the lower cell and ends in the upper one.
-The two cells of a node are equal (path inside one cell) or the lower lies wholly below the upper. Splitting
-a cell at a point leaves no gap, so the children of a node cover it.
-"""
+"""Best-first refinement: split the node with the highest bound until all are at the goal (METHOD 4)."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab._compile import kernel
-from daskab.bound.contributions import inside_increase, largest, weight_error
-from daskab.bound.transverse import fill_reach, quadratic_bound, sign_bound
+from daskab._compile import inlined_kernel, inner_kernel, kernel
+from daskab.bound.examine import examine
+from daskab.bound.item import Item
+from daskab.bound.nodes import BOUND, SPLIT, SPLIT_FROM, STUCK, copy_row, node_width, split_node
 
 Array = NDArray[np.float64]
-
-# Columns of a node.
-FROM_LOW, FROM_HIGH, TO_LOW, TO_HIGH, BOUND = range(5)
-NODE_WIDTH = 5
-
-QUADRATIC_ROUNDS = 3
+Ints = NDArray[np.int64]
 
 
-@kernel
-def node_weights(node: Array, centre: Array, amplitudes: Array, direction: int, width: float, out: Array) -> None:
-    """Weights (M,) of a node, each never below the largest increase of its term from one cell to the other."""
-    inside = node[FROM_LOW] == node[TO_LOW]
-    for i in range(out.size):
-        a = direction * amplitudes[i]
-        c = centre[i]
-        if inside:
-            increase = inside_increase(a, c, node[FROM_LOW], node[FROM_HIGH])
-        else:
-            increase = largest(a, c, node[TO_LOW], node[TO_HIGH]) + largest(-a, c, node[FROM_LOW], node[FROM_HIGH])
-        out[i] = increase + weight_error(a, c, width)
+class Frontier(NamedTuple):
+    """Nodes waiting to be split: a pool of rows and a heap of row numbers, the largest bound first."""
+
+    pool: Array  #: (budget + 4, node width)
+    order: Ints  #: (budget + 4,) the heap from the front, freed rows from the back
+    children: Array  #: (3, node width)
 
 
 @kernel
-def transverse_bound(
-    weights: Array,
-    centres: Array,
-    width: Array,
-    changed: int,
-    reach: Array,
-    goal: float,
-    lines: Array,
-    best: Array,
-) -> float:
-    """Smallest of the transverse bounds, at least 0; dearer ones run only while the goal is not met."""
-    bound = sign_bound(weights, reach)
-    if bound > goal:
-        bound = min(bound, quadratic_bound(weights, centres, width, changed, reach, QUADRATIC_ROUNDS, lines, best))
-    return max(bound, 0.0)
+def frontier_of(budget: int, m: int, d: int) -> Frontier:
+    """Allocate for a node budget, M centres and D' other inputs: about 8 (budget + 7)(D' + 30) bytes."""
+    width = node_width(m, d)
+    return Frontier(np.empty((budget + 4, width)), np.empty(budget + 4, dtype=np.int64), np.empty((3, width)))
 
 
-@kernel
-def sift_up(heap: Array, at: int) -> None:
-    """Restore the heap order (largest bound first) after row ``at`` was added at the end."""
+@inner_kernel
+def sift_up(frontier: Frontier, at: int) -> None:
+    """Restore the heap after an entry was added at its end."""
+    order, pool = frontier.order, frontier.pool
     while at > 0:
         parent = (at - 1) // 2
-        if heap[parent, BOUND] >= heap[at, BOUND]:
+        if pool[order[parent], BOUND] >= pool[order[at], BOUND]:
             return
-        for k in range(NODE_WIDTH):
-            heap[parent, k], heap[at, k] = heap[at, k], heap[parent, k]
+        order[parent], order[at] = order[at], order[parent]
         at = parent
 
 
-@kernel
-def sift_down(heap: Array, size: int) -> None:
-    """Restore the heap order after row 0 was replaced."""
+@inner_kernel
+def sift_down(frontier: Frontier, size: int) -> None:
+    """Restore the heap after its first entry was replaced."""
+    order, pool = frontier.order, frontier.pool
     at = 0
     while True:
         child = 2 * at + 1
         if child >= size:
             return
-        if child + 1 < size and heap[child + 1, BOUND] > heap[child, BOUND]:
+        if child + 1 < size and pool[order[child + 1], BOUND] > pool[order[child], BOUND]:
             child += 1
-        if heap[at, BOUND] >= heap[child, BOUND]:
+        if pool[order[at], BOUND] >= pool[order[child], BOUND]:
             return
-        for k in range(NODE_WIDTH):
-            heap[child, k], heap[at, k] = heap[at, k], heap[child, k]
+        order[child], order[at] = order[at], order[child]
         at = child
 
 
-@kernel
-def split(node: Array, children: Array) -> int:
-    """Write the children of a node; 0 when its cells are too narrow for floating point to split."""
-    f_low, f_high, t_low, t_high = node[FROM_LOW], node[FROM_HIGH], node[TO_LOW], node[TO_HIGH]
-    f_mid = 0.5 * (f_low + f_high)
-    t_mid = 0.5 * (t_low + t_high)
-    if f_low == t_low:
-        if not (f_low < f_mid < f_high):
-            return 0
-        set_cells(children[0], f_low, f_mid, f_low, f_mid)
-        set_cells(children[1], f_low, f_mid, f_mid, f_high)
-        set_cells(children[2], f_mid, f_high, f_mid, f_high)
-        return 3
-    if f_high - f_low >= t_high - t_low:
-        if not (f_low < f_mid < f_high):
-            return 0
-        set_cells(children[0], f_low, f_mid, t_low, t_high)
-        set_cells(children[1], f_mid, f_high, t_low, t_high)
-    else:
-        if not (t_low < t_mid < t_high):
-            return 0
-        set_cells(children[0], f_low, f_high, t_low, t_mid)
-        set_cells(children[1], f_low, f_high, t_mid, t_high)
-    return 2
-
-
-@kernel
-def set_cells(node: Array, from_low: float, from_high: float, to_low: float, to_high: float) -> None:
-    """Write a node's cells."""
-    node[FROM_LOW] = from_low
-    node[FROM_HIGH] = from_high
-    node[TO_LOW] = to_low
-    node[TO_HIGH] = to_high
-
-
-@kernel
-def refine(
-    root: Array,
-    centres: Array,
-    amplitudes: Array,
-    width: Array,
-    changed: int,
-    direction: int,
-    goal: float,
-    budget: int,
-    heap: Array,
-) -> tuple[float, int, int]:
-    """Refine one node, best first, until its bound is at most ``goal`` or ``budget`` nodes were bounded.
+@inlined_kernel
+def refine(root: Array, item: Item, goal: float, budget: int, frontier: Frontier) -> tuple[float, int, int]:
+    """Refine one node until its bound is at most ``goal`` or ``budget`` nodes were examined.
 
     Parameters
     ----------
-    root : (5,)
-        Cells in scaled coordinates and a bound already proved for them (inf if none).
-    centres, amplitudes, width : the scaled model, (M, D), (M,), (D,)
-    changed, direction : the input that changes, and +1 or -1
-    goal : float
-        A node at or below it needs no further work.
-    budget : int
-        Most nodes to bound.
-    heap : (budget + 4, 5)
-        Work space; on return its first rows are the nodes still open.
+    root : a node, with a bound already proved for it
+    item : its input and direction
+    goal : a node at or below it needs no further work
+    budget : most nodes to examine, at least 3
+    frontier : from `frontier_of` for at least this budget
 
     Returns
     -------
     closed : float
-        Highest bound of the part of the root that is closed; 0 when nothing is.
+        Highest bound of the part of the root that is closed, 0 when nothing is. It exceeds the goal where a
+        node could not be split any further.
     n_open : int
-        Rows of ``heap`` in use. The root's bound is the larger of ``closed`` and their bounds.
-    n_nodes : int
-        Nodes bounded.
+        Rows of the frontier's pool in use. The root's bound is the larger of ``closed`` and their bounds.
+    used : int
+        Nodes examined.
     """
-    m, d = centres.shape
-    weights = np.empty(m)
-    reach = np.empty((4, m))
-    lines = np.empty((2, m))
-    best = np.empty((2, d))
-    children = np.empty((3, NODE_WIDTH))
-    centre = centres[:, changed].copy()
-    fill_reach(centres, width, changed, reach)
+    order, pool, children = frontier.order, frontier.pool, frontier.children
     closed = 0.0
+    size = 0
     used = 0
-    size = 1
-    heap[0, :] = root
-    while size > 0 and used + 3 <= budget:
-        if heap[0, BOUND] <= goal:
-            break
-        parent = heap[0, BOUND]
-        n = split(heap[0], children)
-        size -= 1
-        heap[0, :] = heap[size, :]
-        sift_down(heap, size)
+    rows = 0  # rows of the pool that were ever used; freed ones are used again first
+    free = 0
+    last = order.size - 1
+    copy_row(root, children[0])
+    n = 1
+    if root[SPLIT] >= SPLIT_FROM:
+        # Examined in an earlier round, which also chose how to split it.
+        n = split_node(root, item, children)
         if n == 0:
-            closed = max(closed, parent)
+            closed = root[BOUND]
+    while True:
         for k in range(n):
-            node_weights(children[k], centre, amplitudes, direction, width[changed], weights)
-            bound = transverse_bound(weights, centres, width, changed, reach, goal, lines, best)
             used += 1
-            # A child's bound that is not a number must not vanish in a comparison: the parent's holds.
-            if not bound <= parent:
-                bound = parent
-            if bound <= goal:
-                closed = max(closed, bound)
+            if examine(children[k], goal, item) or children[k, SPLIT] == STUCK:
+                closed = max(closed, children[k, BOUND])
+                continue
+            if free > 0:
+                free -= 1
+                row = order[last - free]
             else:
-                children[k, BOUND] = bound
-                heap[size, :] = children[k]
-                sift_up(heap, size)
-                size += 1
+                row = rows
+                rows += 1
+            copy_row(children[k], pool[row])
+            order[size] = row
+            sift_up(frontier, size)
+            size += 1
+        if size == 0 or used + 3 > budget:
+            break
+        row = order[0]
+        size -= 1
+        order[0] = order[size]
+        sift_down(frontier, size)
+        n = split_node(pool[row], item, children)
+        if n == 0:
+            closed = max(closed, pool[row, BOUND])
+        order[last - free] = row
+        free += 1
+    # Every row that is not free is open: close the gaps, marking free rows by a bound of -1.
+    for k in range(free):
+        pool[order[last - k], BOUND] = -1.0
     kept = 0
-    for k in range(size):
-        if heap[k, BOUND] <= goal:
-            closed = max(closed, heap[k, BOUND])
-        else:
-            heap[kept, :] = heap[k]
+    for row in range(rows):
+        if pool[row, BOUND] >= 0.0:
+            if kept != row:
+                copy_row(pool[row], pool[kept])
             kept += 1
     return closed, kept, used

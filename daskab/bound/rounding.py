@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from daskab._compile import kernel
+from daskab._compile import inner_kernel
 
 EPS = 2.0**-52
 """Twice the unit roundoff: each error term below is proved with 2^-53 and taken with this."""
@@ -16,13 +16,13 @@ TINY = 1e-300
 """Absolute error of any product that may have gone through subnormal numbers."""
 
 
-@kernel
+@inner_kernel
 def exp_up(t: float) -> float:
     """Never below exp(-t), for t >= 0."""
     return math.exp(-t) * (1.0 + EXP_ERROR * EPS) + TINY
 
 
-@kernel
+@inner_kernel
 def exp_down(t: float) -> float:
     """Never above exp(-t), for t >= 0, and never negative."""
     return max(math.exp(-t) * (1.0 - EXP_ERROR * EPS) - TINY, 0.0)

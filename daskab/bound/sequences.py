@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab._compile import kernel
+from daskab._compile import inner_kernel
 from daskab.bound.contributions import ACROSS, FROM_LOWER, INSIDE, TO_UPPER
 from daskab.bound.rounding import EPS
 
@@ -23,7 +23,7 @@ def ends(slices: int) -> NDArray[np.int64]:
     return np.stack([first, last], axis=1).astype(np.int64)
 
 
-@kernel
+@inner_kernel
 def fill_prefix(table: Array, prefix: Array) -> None:
     """Running sums over slices of `across`: prefix (s + 1, M) from contributions (s, 4, M)."""
     for i in range(table.shape[2]):
@@ -32,7 +32,7 @@ def fill_prefix(table: Array, prefix: Array) -> None:
             prefix[k + 1, i] = prefix[k, i] + table[k, ACROSS, i]
 
 
-@kernel
+@inner_kernel
 def sequence_weights(table: Array, prefix: Array, amplitudes: Array, first: int, last: int, out: Array) -> None:
     """Weights (M,) of the sequence first..last, each never below the true largest increase of its term.
 

@@ -1,85 +1,81 @@
 """Transverse bounds: T(w) = max over the other inputs z of sum_i w_i kappa_i(z), never from below (METHOD 3).
 
-kappa_i(z) = exp(-t_i(z)) with t_i(z) = |z - c_i|^2 / 2 over every input but the one that changes.
+kappa_i(z) = exp(-t_i(z)) with t_i(z) = |z - c_i|^2 / 2, z in a node's box of the inputs that do not change.
 All kernels take the weights as exact numbers and add the error of their own arithmetic.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from daskab._compile import kernel
+from daskab._compile import inner_kernel
+from daskab.bound.item import (
+    BEST,
+    FAR,
+    HIGH,
+    LINEAR,
+    LOW,
+    NEAR,
+    NORM,
+    SLAB_HIGH,
+    SLAB_LOW,
+    SPREAD,
+    TANGENT,
+    WEIGHT,
+    Item,
+)
 from daskab.bound.rounding import EPS, exp_down, exp_up
 
-Array = NDArray[np.float64]
-
-# Rows of the (4, M) array `reach`.
-NEAR, FAR, SPREAD, NORM = range(4)
+ROUNDS = 3
+"""Times the tangents of the quadratic are placed."""
 
 
-@kernel
-def fill_reach(centres: Array, width: Array, changed: int, reach: Array) -> None:
-    """Range of t_i over the box of the inputs other than ``changed``, rounded outward (METHOD, Lemma 2).
-
-    Parameters
-    ----------
-    centres : (M, D)
-    width : (D,)
-    changed : index of the input that changes
-    reach : (4, M), overwritten
-        Rows NEAR and FAR: bounds below and above t_i. SPREAD: H_i = sum_j (width_j + |c_ij|)^2 / 2, the
-        size every rounding error of t_i is measured by. NORM: sum_j c_ij^2 / 2.
-    """
-    m, d = centres.shape
+@inner_kernel
+def fill_reach(item: Item) -> None:
+    """Range of t_i over the node's box, rounded outward (METHOD, Lemma 2): rows NEAR and FAR."""
+    m, d = item.centres.shape
     for i in range(m):
         near = 0.0
         far = 0.0
-        spread = 0.0
-        norm = 0.0
         for j in range(d):
-            if j == changed:
-                continue
-            c = centres[i, j]
-            w = width[j]
-            outside = max(max(-c, c - w), 0.0)
-            farthest = max(abs(c), abs(w - c))
+            c = item.centres[i, j]
+            low = item.axis[LOW, j]
+            high = item.axis[HIGH, j]
+            outside = max(max(low - c, c - high), 0.0)
+            farthest = max(abs(c - low), abs(high - c))
             near += outside * outside
             far += farthest * farthest
-            spread += (w + abs(c)) * (w + abs(c))
-            norm += c * c
-        slack = (d + 16.0) * EPS * 0.5 * spread
-        reach[NEAR, i] = max(0.5 * near - slack, 0.0)
-        reach[FAR, i] = 0.5 * far + slack
-        reach[SPREAD, i] = 0.5 * spread
-        reach[NORM, i] = 0.5 * norm
+        beside = 0.0
+        for k in range(item.cuts.shape[0]):
+            along = 0.0
+            for j in range(d):
+                along += item.cuts[k, j] * item.centres[i, j]
+            outside = max(max(item.slab[SLAB_LOW, k] - along, along - item.slab[SLAB_HIGH, k]), 0.0)
+            beside += outside * outside
+        # The directions are orthonormal within 1e-13, so they see no more than the whole distance.
+        near = max(near, beside * (1.0 - 1e-12))
+        slack = (d + 16.0) * EPS * 4.0 * item.term[SPREAD, i]
+        item.term[NEAR, i] = max(0.5 * near - slack, 0.0)
+        item.term[FAR, i] = 0.5 * far + slack
 
 
-@kernel
-def sign_bound(weights: Array, reach: Array) -> float:
+@inner_kernel
+def sign_bound(item: Item) -> float:
     """Each term at its own largest (METHOD 3.1). Cost O(M)."""
+    m = item.term.shape[1]
     total = 0.0
     size = 0.0
-    for i in range(weights.size):
-        w = weights[i]
-        term = w * exp_up(reach[NEAR, i]) if w > 0.0 else w * exp_down(reach[FAR, i])
-        total += term
-        size += abs(term)
-    return total + (weights.size + 4.0) * EPS * size
+    for i in range(m):
+        w = item.term[WEIGHT, i]
+        part = w * exp_up(item.term[NEAR, i]) if w > 0.0 else w * exp_down(item.term[FAR, i])
+        total += part
+        size += abs(part)
+    return float(total + (m + 4.0) * EPS * size)
 
 
-@kernel
-def quadratic_bound(
-    weights: Array,
-    centres: Array,
-    width: Array,
-    changed: int,
-    reach: Array,
-    rounds: int,
-    lines: Array,
-    best: Array,
-) -> float:
-    """Separable quadratic majorant, maximised in closed form over the box (METHOD 3.2). Cost O(rounds M D).
+@inner_kernel
+def quadratic_bound(item: Item, goal: float) -> float:
+    """Separable quadratic majorant, maximised in closed form over the box (METHOD 3.2). Cost O(M D').
 
     Each exp(-t) is replaced by a straight line in t that lies on the right side of it: the chord over
     the range of t for a positive weight, a tangent for a negative one. The sum of lines is a quadratic
@@ -87,72 +83,72 @@ def quadratic_bound(
 
     Parameters
     ----------
-    weights : (M,)
-    centres : (M, D)
-    width : (D,)
-    changed : index of the input left out
-    reach : (4, M) from `fill_reach`
-    rounds : times the tangents are placed, at least 1
-    lines : (2, M) work space
-    best : (2, D), overwritten; row 0 is a maximiser of the last quadratic, row 1 work space
+    item : with its weights, and the reach of its box from `fill_reach`
+    goal : no further round once the bound is at most this
 
     Returns
     -------
     float
         The smallest bound over the rounds.
     """
-    m, d = centres.shape
+    m, d = item.centres.shape
     answer = np.inf
-    slope = lines[0]
-    tangent = lines[1]
-    linear = best[1]
     for i in range(m):
-        tangent[i] = 0.5 * (reach[NEAR, i] + reach[FAR, i])
-    for _ in range(rounds):
+        item.term[TANGENT, i] = 0.5 * (item.term[NEAR, i] + item.term[FAR, i])
+    for _ in range(ROUNDS):
         offset = 0.0  # sum of the lines' values at t = 0 ...
         curvature = 0.0  # ... and of their slopes
         size = 0.0  # magnitudes, for the rounding term
         for j in range(d):
-            linear[j] = 0.0
+            item.axis[LINEAR, j] = 0.0
         for i in range(m):
-            w = weights[i]
+            w = item.term[WEIGHT, i]
             if w > 0.0:
-                near = reach[NEAR, i]
-                far = reach[FAR, i]
+                near = item.term[NEAR, i]
+                far = item.term[FAR, i]
                 top = exp_up(near)
-                b = w * ((exp_up(far) - top) / (far - near)) if far > near else 0.0
-                offset += w * top - b * near
-                size += w * top + abs(b) * near
+                slope = w * ((exp_up(far) - top) / (far - near)) if far > near else 0.0
+                offset += w * top - slope * near
+                size += w * top + abs(slope) * near
             else:
-                at = tangent[i]
-                low = exp_down(at)
-                b = -w * low
-                offset += w * low * (1.0 + at)
-                size += -w * low * (1.0 + at)
-            slope[i] = b
-            curvature += b
-            offset += b * reach[NORM, i]
-            size += abs(b) * (1.0 + reach[SPREAD, i])
+                at = item.term[TANGENT, i]
+                foot = exp_down(at)
+                slope = -w * foot
+                offset += w * foot * (1.0 + at)
+                size += -w * foot * (1.0 + at)
+            curvature += slope
+            offset += slope * item.term[NORM, i]
+            size += abs(slope) * (1.0 + item.term[SPREAD, i])
             for j in range(d):
-                linear[j] += b * centres[i, j]
+                item.axis[LINEAR, j] += slope * item.centres[i, j]
         total = offset
         for j in range(d):
-            if j == changed:
-                best[0, j] = 0.0
-                continue
-            z = width[j]
+            s = item.axis[LINEAR, j]
+            low = item.axis[LOW, j]
+            z = item.axis[HIGH, j]
             if curvature < 0.0:
-                z = min(max(linear[j] / curvature, 0.0), z)
-            elif z * (0.5 * curvature * z - linear[j]) < 0.0:
-                z = 0.0
-            best[0, j] = z
-            total += z * (0.5 * curvature * z - linear[j])
+                z = min(max(s / curvature, low), z)
+            elif low * (0.5 * curvature * low - s) > z * (0.5 * curvature * z - s):
+                z = low
+            item.axis[BEST, j] = z
+            total += z * (0.5 * curvature * z - s)
         answer = min(answer, total + (m + d + 32.0) * EPS * size)
+        if answer <= goal:
+            break
         for i in range(m):
-            if weights[i] <= 0.0:
+            if item.term[WEIGHT, i] <= 0.0:
                 t = 0.0
                 for j in range(d):
-                    if j != changed:
-                        t += (best[0, j] - centres[i, j]) * (best[0, j] - centres[i, j])
-                tangent[i] = min(max(0.5 * t, reach[NEAR, i]), reach[FAR, i])
+                    step = item.axis[BEST, j] - item.centres[i, j]
+                    t += step * step
+                item.term[TANGENT, i] = min(max(0.5 * t, item.term[NEAR, i]), item.term[FAR, i])
     return answer
+
+
+@inner_kernel
+def cheap_bound(item: Item, goal: float) -> float:
+    """The smaller of the sign bound and the quadratic, at least 0; the second only while the goal is not met."""
+    bound = sign_bound(item)
+    if bound > goal:
+        bound = min(bound, quadratic_bound(item, goal))
+    return max(bound, 0.0)

@@ -6,15 +6,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
-from daskab.bound.refine import BOUND, NODE_WIDTH, refine, set_cells, transverse_bound
+from daskab.bound.item import WEIGHT, item_of
+from daskab.bound.nodes import (
+    BOUND,
+    FIRST,
+    SPLIT,
+    UNEXAMINED,
+    UNIT,
+    copy_row,
+    load_box,
+    node_width,
+    set_cells,
+    set_whole_box,
+)
+from daskab.bound.refine import frontier_of, refine
 from daskab.bound.sequences import fill_prefix, sequence_weights
-from daskab.bound.transverse import fill_reach
+from daskab.bound.transverse import cheap_bound, fill_reach
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-UNIT = NODE_WIDTH
-"""Column of a stored node after its cells and bound: the number of the unit it belongs to."""
+WORTH_NOTING = 1e-9
+"""Share by which a path met on the way must beat what the attack attained to be kept."""
+
+MOST_FOUND = 64
+"""Rows of the buffer such paths are handed over in."""
 
 
 @kernel
@@ -30,13 +46,13 @@ def bound_units(
     ends: Ints,
     edges: Array,
     tables: Array,
+    points: Array,
     first_dimension: int,
     centres: Array,
     amplitudes: Array,
     width: Array,
     goal: Array,
-    nodes: Array,
-) -> None:
+) -> Array:
     """Bound every unit of a range once, from the stored contributions.
 
     Parameters
@@ -45,37 +61,43 @@ def bound_units(
     ends : (S, 2) first and last slice of every sequence
     edges : (D, s + 1) slice edges in scaled coordinates
     tables : (2, B, s, 4, M) contributions of the inputs first_dimension ... first_dimension + B - 1
+    points : (B, D) a good point of the box for each of them, from which refinement starts
     first_dimension : input of tables[:, 0]
     centres, amplitudes, width : the scaled model
     goal : (D,) a bound at or below it need not be improved; 0 for the tightest
-    nodes : (stop - start, 6), overwritten with each unit's cells, bound and number
+
+    Returns
+    -------
+    ndarray, shape (stop - start, node width)
+        The units as nodes.
     """
     m, d = centres.shape
-    weights = np.empty(m)
-    reach = np.empty((4, m))
-    lines = np.empty((2, m))
-    best = np.empty((2, d))
+    n_sequences = ends.shape[0]
     prefix = np.empty((edges.shape[1], m))
-    known = -1
+    nodes = np.empty((stop - start, node_width(m, d - 1)))
+    changed, side, _ = place(start, n_sequences)
+    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
     for unit in range(start, stop):
-        changed, side, sequence = place(unit, ends.shape[0])
-        table = tables[side, changed - first_dimension]
-        if known != 2 * changed + side:
-            fill_reach(centres, width, changed, reach)
-            fill_prefix(table, prefix)
-            known = 2 * changed + side
-        first, last = ends[sequence, 0], ends[sequence, 1]
-        sequence_weights(table, prefix, amplitudes, first, last, weights)
+        changed, side, sequence = place(unit, n_sequences)
         node = nodes[unit - start]
-        set_cells(
-            node,
-            edges[changed, first],
-            edges[changed, first + 1],
-            edges[changed, last],
-            edges[changed, last + 1],
-        )
-        node[BOUND] = transverse_bound(weights, centres, width, changed, reach, goal[changed], lines, best)
+        if unit == start or sequence == 0:
+            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            fill_prefix(tables[side, changed - first_dimension], prefix)
+            set_whole_box(node, item)
+            load_box(node, item)
+            fill_reach(item)
+        set_whole_box(node, item)
+        first, last = ends[sequence, 0], ends[sequence, 1]
+        edge = edges[changed]
+        set_cells(node, edge[first], edge[first + 1], edge[last], edge[last + 1])
+        table = tables[side, changed - first_dimension]
+        sequence_weights(table, prefix, amplitudes, first, last, item.term[WEIGHT])
+        node[BOUND] = cheap_bound(item, goal[changed])
+        node[SPLIT] = UNEXAMINED
         node[UNIT] = unit
+        for j in range(d - 1):
+            node[FIRST + j] = points[changed - first_dimension, j if j < changed else j + 1]
+    return nodes
 
 
 @kernel
@@ -87,38 +109,55 @@ def refine_range(
     width: Array,
     goal: Array,
     allowance: Ints,
-    heap: Array,
+    attained: Array,
     closed: Array,
     used: Array,
-    frontier: Array,
+    open_nodes: Array,
+    found: Array,
     start: int,
-) -> tuple[int, int]:
-    """Refine nodes from ``start`` on until all are done or ``frontier`` cannot hold one more node's share.
+) -> tuple[int, int, int]:
+    """Refine nodes from ``start`` on until all are done or an output cannot hold one more node's share.
 
-    Returns the next node to do and the rows of ``frontier`` in use.
+    Returns the next node to do and the rows of ``open_nodes`` and of ``found`` in use.
     """
+    m, d = centres.shape
+    most = 3
+    for j in range(d):
+        most = max(most, allowance[j])
+    frontier = frontier_of(most, m, d - 1)
+    changed, side, _ = place(int(nodes[start, UNIT]), n_sequences)
+    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+    known = 2 * changed + side
     kept = 0
+    n_found = 0
     for k in range(start, nodes.shape[0]):
         unit = int(nodes[k, UNIT])
         changed, side, _ = place(unit, n_sequences)
-        if kept + allowance[changed] + 4 > frontier.shape[0]:
-            return k, kept
-        closed[k], n_open, used[k] = refine(
-            nodes[k, :NODE_WIDTH],
-            centres,
-            amplitudes,
-            width,
-            changed,
-            1 - 2 * side,
-            goal[changed],
-            allowance[changed],
-            heap,
-        )
-        for row in range(n_open):
-            frontier[kept, :NODE_WIDTH] = heap[row]
-            frontier[kept, UNIT] = unit
+        share = allowance[changed]
+        used[k] = 0.0
+        closed[k] = 0.0
+        if nodes[k, BOUND] <= goal[changed]:
+            closed[k] = nodes[k, BOUND]
+            continue
+        if kept + share + 4 > open_nodes.shape[0] or n_found == found.shape[0]:
+            return k, kept, n_found
+        if share < 3:
+            copy_row(nodes[k], open_nodes[kept])
             kept += 1
-    return nodes.shape[0], kept
+            continue
+        if known != 2 * changed + side:
+            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            known = 2 * changed + side
+        item.found[0] = 0.0
+        closed[k], n_open, used[k] = refine(nodes[k], item, goal[changed], share, frontier)
+        if item.found[0] > attained[changed] * (1.0 + WORTH_NOTING):
+            copy_row(item.found, found[n_found])
+            found[n_found, d + 2] = unit
+            n_found += 1
+        for row in range(n_open):
+            copy_row(frontier.pool[row], open_nodes[kept])
+            kept += 1
+    return nodes.shape[0], kept, n_found
 
 
 def refine_nodes(
@@ -129,35 +168,40 @@ def refine_nodes(
     width: Array,
     goal: Array,
     allowance: Ints,
-) -> tuple[Array, Array, Array]:
+    attained: Array,
+) -> tuple[Array, Array, Array, Array]:
     """Refine a batch of nodes, each on its own and within its input's allowance.
 
-    The result of a node depends on nothing but the node, so how nodes are batched cannot change a bit.
+    What is proved of a node depends on nothing but the node, so how nodes are batched cannot change a bit.
 
     Parameters
     ----------
-    nodes : (n, 6) cells, bound and unit
+    nodes : (n, node width)
     n_sequences : sequences of one input and direction
     centres, amplitudes, width : the scaled model
     goal : (D,)
-    allowance : (D,) most nodes to open for one of these nodes, by input
+    allowance : (D,) most nodes to examine for one of these nodes, by input; below 3 none is
+    attained : (D,) changes known to be attained, of which only better ones are noted
 
     Returns
     -------
     closed : (n,) highest bound of what each node has closed, 0 where nothing
-    used : (n,) nodes bounded
-    frontier : (n_open, 6) what is still open, in order
+    used : (n,) nodes examined
+    open_nodes : (n_open, node width) what is still open, in order
+    found : (n_found, D + 3) the best path met under a node, where better than ``attained``: its change, the
+        value it starts from, the value it ends at, the other inputs (D - 1), and the unit
     """
-    most = int(allowance.max(initial=0)) + 4
-    heap = np.empty((most, NODE_WIDTH))
-    closed = np.empty(nodes.shape[0])
-    used = np.empty(nodes.shape[0])
-    buffer = np.empty((max(4 * most, 4096), NODE_WIDTH + 1))
-    parts: list[Array] = []
+    n, columns = nodes.shape
+    closed = np.empty(n)
+    used = np.empty(n)
+    buffer = np.empty((max(4 * int(allowance.max(initial=0)), 1024) + 4, columns))
+    better = np.empty((MOST_FOUND, width.size + 3))
+    parts, found = [buffer[:0].copy()], [better[:0].copy()]
     at = 0
-    while at < nodes.shape[0]:
-        at, kept = refine_range(
-            nodes, n_sequences, centres, amplitudes, width, goal, allowance, heap, closed, used, buffer, at
+    while at < n:
+        at, kept, n_found = refine_range(
+            nodes, n_sequences, centres, amplitudes, width, goal, allowance, attained, closed, used, buffer, better, at
         )
         parts.append(buffer[:kept].copy())
-    return closed, used, np.concatenate(parts) if parts else np.empty((0, NODE_WIDTH + 1))
+        found.append(better[:n_found].copy())
+    return closed, used, np.concatenate(parts), np.concatenate(found)

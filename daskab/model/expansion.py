@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 # Above this, sums of M terms could overflow before their error bound is taken.
 LARGEST_WEIGHT = 1e150
 
+# In lengthscales, between a centre or an edge of the box and its lower edge: squares must not overflow.
+LARGEST_DISTANCE = 1e100
+
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
@@ -109,8 +112,10 @@ class KernelExpansion:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
         self._check_box()
+        self._check_distances()
         self._check_thresholds()
-        total = float(np.sum(np.abs(self.weights)) * self.variance)
+        with np.errstate(over="ignore"):
+            total = float(np.sum(np.abs(self.weights)) * self.variance)
         if not total <= LARGEST_WEIGHT:
             raise ModelError(f"weights: their absolute sum times variance is {total:g}, more than {LARGEST_WEIGHT:g}")
         object.__setattr__(self, "digest", self._digest())
@@ -219,12 +224,26 @@ class KernelExpansion:
                 f"{self.upper[j]:g}"
             )
 
+    def _check_distances(self) -> None:
+        with np.errstate(over="ignore"):
+            reach = np.maximum(np.abs(self.centres - self.lower).max(axis=0), self.upper - self.lower)
+            far = reach / self.lengthscale
+        wrong = np.flatnonzero(~(far <= LARGEST_DISTANCE))
+        if wrong.size:
+            j = int(wrong[0])
+            raise ModelError(
+                f"lengthscale: input {self.input_names[j]} (index {j}) has {self.lengthscale[j]:g}, but its box and "
+                f"centres reach over {reach[j]:g}; more than {LARGEST_DISTANCE:g} lengthscales"
+            )
+
     def _check_thresholds(self) -> None:
         low, high = self.latent_low, self.latent_high
         if (low is None) != (high is None):
             raise ModelError("latent_low, latent_high: one is given without the other; give both or neither")
         if low is not None and high is not None and not low < high:
             raise ModelError(f"latent_low: {low:g} is not below latent_high {high:g}")
+        if self.delta == np.inf:
+            raise ModelError(f"latent_low, latent_high: {low:g} and {high:g} are too far apart")
 
 
 def _numbers(name: str, value: object, *, ndim: int | None = None, shape: tuple[int, ...] | None = None) -> Array:
@@ -234,7 +253,8 @@ def _numbers(name: str, value: object, *, ndim: int | None = None, shape: tuple[
         raise ModelError(f"{name}: not an array of numbers ({error})") from None
     if given.dtype.kind not in "fiub":
         raise ModelError(f"{name}: holds {given.dtype} values, expected real numbers")
-    out = np.array(given, dtype=np.float64, order="C")
+    with np.errstate(over="ignore"):  # from long double
+        out = np.array(given, dtype=np.float64, order="C")
     if ndim is not None and out.ndim != ndim:
         raise ModelError(f"{name}: has shape {out.shape}, expected {ndim} dimensions")
     if shape is not None:
@@ -271,4 +291,7 @@ def _names(names: Sequence[str], d: int) -> tuple[str, ...]:
     if len(set(given)) != d:
         twice = next(n for n in given if given.count(n) > 1)
         raise ModelError(f"input_names: {twice!r} stands for more than one input")
+    if not all(n.isprintable() for n in given):
+        wrong = next(n for n in given if not n.isprintable())
+        raise ModelError(f"input_names: {wrong!r} has characters that cannot be printed")
     return given

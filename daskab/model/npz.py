@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,17 @@ from daskab.model.expansion import KernelExpansion
 
 REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
 SCALARS = ("variance", "constant", "latent_low", "latent_high", "accuracy")
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    MemoryError,  # a damaged header asks for a huge array
+    RuntimeError,  # an encrypted member, or (NotImplementedError) an unknown compression
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading an ``.npz`` that is none, or no longer one, comes to."""
 
 
 def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
@@ -37,7 +49,9 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         If the file is absent, not an ``.npz``, truncated, pickled, or its arrays do not make a model.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as archive:
+        # Opened here, for numpy leaves a file that it cannot read open.
+        with open(path, "rb") as handle:
+            archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
             wanted = (*REQUIRED, *SCALARS, "input_names")
@@ -46,9 +60,9 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         raise ModelError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ModelError(f"{path}: is a directory, expected an .npz model") from None
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        if isinstance(error, ModelError):
-            raise
+    except ModelError:
+        raise
+    except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(f"{path}: not a readable .npz model ({reason})") from None
     missing = [k for k in REQUIRED if k not in arrays]

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from daskab._version import VERSION
 from daskab.attack.attained import crosses_thresholds
 from daskab.bound.goals import trivial_bound
-from daskab.bound.refine import BOUND
+from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.topn import inputs_required, largest_sums
-from daskab.bound.units import UNIT
 from daskab.errors import IntegrityError
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.records import Record, Task
-from daskab.run.store import CLOSED, FOUND, OPEN
-from daskab.run.tasks import finished
+from daskab.run.store import CLOSED, FOUND, OPEN, payload_digest
+from daskab.run.tasks import finished, stored
 from daskab.run.workspace import Workspace
 
 Array = NDArray[Any]
@@ -45,11 +44,12 @@ def round_tasks(space: Workspace, number: int) -> list[Task]:
     return [Task("round", b, number) for b in range(space.evidence.n_batches(number))]
 
 
-def unit_bounds(space: Workspace, n_rounds: int, done: dict[str, Record]) -> UnitBounds:
+def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Record]) -> UnitBounds:
     """Gather the bound of every unit over the rounds.
 
     A unit's bound is the largest over what each round closed of it and what the last round left open. Where
     a batch is not done, what it started from still holds: the bounds of its nodes, in round 0 the trivial one.
+    A unit is open where work is left to do or its bound is above its input's goal (D,).
     """
     plan, q = space.plan, space.plan.question
     trivial = trivial_bound(space.scaled.amplitudes)
@@ -79,28 +79,32 @@ def unit_bounds(space: Workspace, n_rounds: int, done: dict[str, Record]) -> Uni
                 is_open[left] = True
     if not np.all(np.isfinite(bound)):
         raise IntegrityError(f"{space.folder}: a stored bound is not a finite number; nothing is certified from it")
+    is_open |= bound > goal[plan.input_of(np.arange(plan.n_units))]
     shape = (q.n_inputs, 2, plan.n_sequences)
     status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
     return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
 
 
-def attained_values(space: Workspace, done: dict[str, Record]) -> Array:
-    """Attained change (D,) of every input; 0, which any pair attains, where the attack has not run."""
-    out = np.zeros(space.model.n_inputs)
-    for index in range(space.plan.n_blocks):
-        task = Task("attack", index)
-        if task.key in done:
-            rows = slice(space.block(index).start, space.block(index).stop)
-            out[rows] = space.evidence.read("attained", rows)
-    return out
+def evidence_digest(space: Workspace, done: dict[str, Record]) -> str:
+    """SHA-256 over what the finished tasks stored, each stage's arrays end to end: batching leaves no trace.
 
-
-def evidence_digest(done: dict[str, Record]) -> str:
-    """SHA-256 over every finished batch's name and payload digest."""
-    h = hashlib.sha256()
-    for key in sorted(done):
-        h.update(f"{key} {done[key].payload_sha256}\n".encode())
-    return h.hexdigest()
+    Raises
+    ------
+    IntegrityError
+        If the store no longer holds what a task wrote.
+    """
+    stages: dict[str, list[Any]] = {}
+    for key in sorted(done):  # a stage's batches in order
+        payload = stored(space, Task.from_key(key))
+        if payload_digest(*payload) != done[key].payload_sha256:
+            raise IntegrityError(f"{space.folder}: what {key} wrote has changed since; run again")
+        parts = stages.setdefault(key.rpartition("-")[0], [hashlib.sha256() for _ in payload])
+        for part, array in zip(parts, payload, strict=True):
+            part.update(np.ascontiguousarray(array).tobytes())
+    whole = hashlib.sha256()
+    for stage in sorted(stages):
+        whole.update(f"{stage} {' '.join(part.hexdigest() for part in stages[stage])}\n".encode())
+    return whole.hexdigest()
 
 
 def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
@@ -120,7 +124,14 @@ def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
     )
 
 
-def conclude(space: Workspace, units: UnitBounds, done: dict[str, Record], *, all_done: bool) -> Certificate:
+def conclude(
+    space: Workspace,
+    units: UnitBounds,
+    known: tuple[Array, Witnesses],
+    done: dict[str, Record],
+    *,
+    all_done: bool,
+) -> Certificate:
     """Sum the n largest and say what follows.
 
     Raises
@@ -130,7 +141,7 @@ def conclude(space: Workspace, units: UnitBounds, done: dict[str, Record], *, al
     """
     q, model = space.plan.question, space.model
     upper = units.bound.max(axis=(0, 2))
-    attained = attained_values(space, done)
+    attained, witnesses = known
     wrong = np.flatnonzero(~(upper >= attained))
     if wrong.size:
         d = int(wrong[0])
@@ -150,14 +161,11 @@ def conclude(space: Workspace, units: UnitBounds, done: dict[str, Record], *, al
         )
     open_inputs = int(np.sum((units.status != CLOSED).any(axis=(0, 2))))
     complete = all_done and open_inputs == 0
-    witnesses = None
-    if all_done:
-        witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
     return Certificate(
         model_digest=q.model_digest,
         daskab_version=VERSION,
         run_id=q.run_id,
-        evidence_sha256=evidence_digest(done),
+        evidence_sha256=evidence_digest(space, done),
         method=q.method,
         slices=q.slices,
         rtol=q.rtol,

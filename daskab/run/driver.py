@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import time
@@ -12,14 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
+from daskab.errors import IntegrityError
 from daskab.model.expansion import KernelExpansion
 from daskab.run import rounds, workspace
 from daskab.run.aggregate import (
     UnitBounds,
-    attained_values,
     conclude,
     done_records,
     round_tasks,
@@ -31,7 +33,11 @@ from daskab.run.files import write_atomically
 from daskab.run.plan import Question, canonical_json
 from daskab.run.records import Record, Task
 from daskab.run.sizing import sized_plan
+from daskab.run.store import Evidence
+from daskab.run.witnesses import best_known
 from daskab.run.workspace import Workspace, one_writer, open_workspace
+
+Array = NDArray[np.float64]
 
 
 class Progress(Protocol):
@@ -99,18 +105,30 @@ def run_question(
         sealed = folder / "certificate.json"
         if sealed.exists():
             return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
-        if not workspace.exists(folder):
+        resumed = workspace.exists(folder)
+        if not resumed:
             workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
         space = open_workspace(folder, question)
+        if resumed:
+            Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
         deadline = None if time_limit is None else time.monotonic() + time_limit
         return Drive(space, executor, deadline, progress or Silent()).run()
 
 
 def read_sealed(folder: Path, question: Question) -> Certificate:
-    """A sealed certificate with its witnesses, checked to answer the question."""
+    """A sealed certificate with its witnesses, checked to answer the question and to be what was sealed.
+
+    Raises
+    ------
+    IntegrityError
+        If it is not.
+    """
     space = open_workspace(folder, question)
+    content = space.certificate.read_bytes()
+    if hashlib.sha256(content).hexdigest() != space.evidence.sealed:
+        raise IntegrityError(f"{space.certificate}: is not as it was sealed; remove it and run again")
     witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
-    return Certificate.from_json(space.certificate.read_text(encoding="utf-8"), str(space.certificate), witnesses)
+    return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 
 class Drive:
@@ -133,24 +151,25 @@ class Drive:
         on_time = on_time and self.stage("attack", [Task("attack", b) for b in blocks])
         if on_time and model.delta is not None:
             on_time = self.stage("joint attack", [Task("several", 0)])
-        goal = self.goals()
-        while on_time and rounds.prepare(self.space.evidence, plan, goal, n_rounds):
+        known = best_known(self.space, self.done, 0)
+        while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
             tasks = round_tasks(self.space, n_rounds)
             n_rounds += 1
             on_time = self.stage(f"round {n_rounds}", tasks)
+            known = best_known(self.space, self.done, n_rounds)
             if plan.question.method == "fixed":
                 break
-        units = unit_bounds(self.space, n_rounds, self.done)
-        certificate = conclude(self.space, units, self.done, all_done=on_time)
+        goal = np.full(model.n_inputs, np.inf) if plan.question.rtol is None else self.goal(known[0])
+        units = unit_bounds(self.space, n_rounds, goal, self.done)
+        certificate = conclude(self.space, units, known, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
 
-    def goals(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Goal of every input, from what the attack attained; 0 for fixed slices, which are bounded in full."""
+    def goal(self, attained: Array) -> Array:
+        """Goal of every input, from what is known to be attained; 0 for fixed slices, which are bounded in full."""
         q = self.space.plan.question
         if q.rtol is None:
             return np.zeros(q.n_inputs)
-        attained = attained_values(self.space, self.done)
         return goals(attained, self.space.scaled.amplitudes, self.space.model.delta, q.rtol)
 
     def stage(self, name: str, tasks: Sequence[Task]) -> bool:
@@ -195,6 +214,11 @@ class Drive:
         evidence.write("bound", ..., units.bound)
         evidence.write("status", ..., units.status)
         evidence.write("upper_bound", ..., certificate.upper_bound)
-        evidence.seal()
-        write_atomically(self.space.certificate, certificate.to_json())
+        evidence.write("attained", ..., certificate.attained)
+        if certificate.witnesses is not None:
+            evidence.write("witness", ..., certificate.witnesses.x)
+            evidence.write("witness_to", ..., certificate.witnesses.moved_to)
+        text = certificate.to_json()
+        evidence.seal(hashlib.sha256(text.encode()).hexdigest())
+        write_atomically(self.space.certificate, text)
         partial.unlink(missing_ok=True)

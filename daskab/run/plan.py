@@ -10,16 +10,13 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-import daskab.attack
-import daskab.bound
+from daskab._compile import SOURCE_HASH
 from daskab._version import VERSION
 from daskab.bound import sequences
 from daskab.errors import IntegrityError
@@ -33,21 +30,9 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-@cache
-def kernel_hash() -> str:
-    """SHA-256 over the source of everything that computes a bound or an attack."""
-    h = hashlib.sha256()
-    for package in (daskab.bound, daskab.attack):
-        folder = Path(str(package.__file__)).parent
-        for source in sorted(folder.glob("*.py")):
-            h.update(f"{folder.name}/{source.name}\n".encode())
-            h.update(source.read_bytes())
-    return h.hexdigest()
-
-
 def numerics() -> dict[str, str]:
     """Versions the bits of a result depend on."""
-    return {"daskab": VERSION, "kernels": kernel_hash(), "numba": numba.__version__, "numpy": np.__version__}
+    return {"daskab": VERSION, "kernels": SOURCE_HASH, "numba": numba.__version__, "numpy": np.__version__}
 
 
 @dataclass(frozen=True)

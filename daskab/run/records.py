@@ -16,7 +16,7 @@ from daskab.run.plan import canonical_json
 class Task:
     """A batch of one stage: what a Dask task carries, beside the address of the run."""
 
-    stage: str  #: "contributions", "attack" or "round"
+    stage: str  #: "contributions", "attack", "several" or "round"
     index: int  #: which block or batch
     round: int = 0
 
@@ -25,6 +25,12 @@ class Task:
         """Name of the task, unique in its run."""
         number = f"-{self.round}" if self.stage == "round" else ""
         return f"{self.stage}{number}-{self.index:06d}"
+
+    @classmethod
+    def from_key(cls, key: str) -> Task:
+        """The task of that name."""
+        stage, *numbers = key.split("-")
+        return cls(stage, *map(int, reversed(numbers)))
 
 
 @dataclass(frozen=True)

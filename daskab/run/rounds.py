@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab.bound.units import UNIT
+from daskab.bound.nodes import UNIT
 from daskab.run.plan import Plan
 from daskab.run.store import Evidence
 
@@ -23,7 +23,7 @@ LEAST = 4
 """An allowance below this opens nothing."""
 
 
-def prepare(evidence: Evidence, plan: Plan, goal: Array, number: int) -> int:
+def prepare(evidence: Evidence, plan: Plan, goal: Array, attained: Array, number: int) -> int:
     """Write the templates of a round and what its tasks share; the number of its nodes, 0 when none is needed."""
     if number == 0:
         nodes, units = None, np.arange(plan.n_units)
@@ -34,12 +34,12 @@ def prepare(evidence: Evidence, plan: Plan, goal: Array, number: int) -> int:
     if number > 0 and not share[plan.input_of(units)].any():
         return 0
     batch = plan.round_batch(number, int(share.max()))
-    evidence.create_round(number, batch, units.size, nodes, goal, share)
+    evidence.create_round(number, batch, units.size, nodes, goal, share, attained)
     return units.size
 
 
 def open_nodes(evidence: Evidence, number: int) -> Array:
-    """Everything round ``number`` left open (n, 6), in the order of its batches."""
+    """Everything round ``number`` left open (n, width), in the order of its batches."""
     return np.concatenate([evidence.read_frontier(number, b) for b in range(evidence.n_batches(number))])
 
 

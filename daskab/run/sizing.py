@@ -10,7 +10,7 @@ import numpy as np
 
 from daskab.attack.single import attack_input, start_points
 from daskab.bound.contributions import contributions, slice_edges
-from daskab.bound.refine import NODE_WIDTH
+from daskab.bound.nodes import node_width
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
 from daskab.bound.units import bound_units, refine_nodes
@@ -65,12 +65,12 @@ def sizes(plan: Plan, scaled: Scaled) -> Sizes:
     q, pace = plan.question, measure(plan.question, scaled)
     attack = q.n_inputs * pace.attack
     contribution_bytes = 2 * 4 * 8 * q.slices * q.n_centres
-    frontier_rows = max(4 * (NODES_A_ROUND + 4), 4096)
+    row_bytes = 8 * node_width(q.n_centres, q.n_inputs - 1)
+    rows = max(4 * NODES_A_ROUND, 1024) + NODES_A_ROUND + plan.batch
     return Sizes(
         first_round_seconds=attack + plan.n_units * pace.unit,
         budget_seconds=attack + q.n_inputs * q.node_budget * pace.node,
-        task_bytes=8 * (q.n_centres * (q.n_inputs + 64) + plan.batch * 10 + frontier_rows * 6)
-        + contribution_bytes * plan.block,
+        task_bytes=8 * q.n_centres * (3 * q.n_inputs + 64) + rows * row_bytes + contribution_bytes * plan.block,
         store_bytes=q.n_inputs * contribution_bytes + 8 * q.n_inputs**2 + 8 * 4 * plan.n_units,
     )
 
@@ -87,7 +87,6 @@ def measure(question: Question, s: Scaled) -> Pace:
     sequence_ends = ends(question.slices)
     take = min(SAMPLED_UNITS, sequence_ends.shape[0])
     edges = np.stack([slice_edges(w, question.slices) for w in s.width])
-    nodes = np.empty((take, NODE_WIDTH + 1))
     best = np.empty(question.n_inputs + 1)
     sampled = np.unique(np.linspace(0, question.n_inputs - 1, SAMPLES).astype(int))
     seconds = np.zeros((sampled.size + 1, 2))
@@ -100,22 +99,15 @@ def measure(question: Question, s: Scaled) -> Pace:
         tables = np.stack([table, table])[:, None]
         goal = np.full(question.n_inputs, 0.0 if question.rtol is None else attained * (1.0 + question.rtol))
         start = 2 * int(d) * sequence_ends.shape[0]
-        bound_units(
-            start,
-            start + take,
-            sequence_ends,
-            edges,
-            tables,
-            d,
-            s.centres,
-            s.amplitudes,
-            s.width,
-            goal,
-            nodes,
+        points = best[None, : question.n_inputs]
+        nodes = bound_units(
+            start, start + take, sequence_ends, edges, tables, points, d, s.centres, s.amplitudes, s.width, goal
         )
         if question.method == "adaptive":
             allowance = np.full(question.n_inputs, min(NODES_A_ROUND, question.node_budget))
-            used = refine_nodes(nodes, sequence_ends.shape[0], s.centres, s.amplitudes, s.width, goal, allowance)[1]
+            used = refine_nodes(nodes, sequence_ends.shape[0], s.centres, s.amplitudes, s.width, goal, allowance, goal)[
+                1
+            ]
             opened[row] += used.sum()
         seconds[row] = attacked - begun, time.perf_counter() - attacked
     # The first row is left out: it only compiled.

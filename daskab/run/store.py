@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ Array = NDArray[Any]
 MISSING, OPEN, CLOSED = 0, 1, 2
 NOT_FOUND, FOUND = 1, 2  # of the n-input attack; 0 = missing there too
 
+WRITE_ALL = {"write_empty_chunks": True}  # not kept in the store: given each time an array is opened
+
 
 def payload_digest(*arrays: Array) -> str:
     """SHA-256 over the shapes and bytes of what a batch wrote."""
@@ -42,14 +46,18 @@ class Evidence:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._group: Any = zarr.open_group(str(path), mode="r+")
+        # What a seal gathered may be out of date by now: each array's own metadata is what counts.
+        self._group: Any = zarr.open_group(str(path), mode="r+", use_consolidated=False)
         self._arrays: dict[str, Any] = {}
 
     @classmethod
     def create(cls, path: Path, plan: Plan, model: KernelExpansion) -> Evidence:
-        """Write the templates: every array of the root, empty, with its coordinates."""
+        """Write the templates: every array of the root, empty, with its coordinates.
+
+        What is there already is kept, unless its metadata are damaged or of another plan.
+        """
         q = plan.question
-        group: Any = zarr.open_group(str(path), mode="a")
+        group: Any = zarr.open_group(str(path), mode="a", use_consolidated=False)
         d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
         _empty(
             group,
@@ -58,9 +66,10 @@ class Evidence:
             (2, d, s, len(CONSTRAINTS), m),
             (2, plan.block, s, len(CONSTRAINTS), m),
         )
-        _empty(group, "attained", ("dimension",), (d,), (plan.block,))
-        _empty(group, "witness", ("dimension", "input"), (d, d), (plan.block, d))
-        _empty(group, "witness_to", ("dimension",), (d,), (plan.block,))
+        for at, chunk in (("search/", plan.block), ("", d)):  # what the attack found; what is known in the end
+            _empty(group, f"{at}attained", ("dimension",), (d,), (chunk,))
+            _empty(group, f"{at}witness", ("dimension", "input"), (d, d), (chunk, d))
+            _empty(group, f"{at}witness_to", ("dimension",), (d,), (chunk,))
         _empty(group, "attack_pair", ("end", "input"), (2, d), (2, d))
         _empty(group, "attack_status", ("attack",), (1,), (1,), dtype="uint8")
         _empty(group, "bound", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n))
@@ -86,10 +95,8 @@ class Evidence:
 
     def read(self, name: str, where: Any = ...) -> Array:
         """Part of an array; a damaged or absent chunk is an IntegrityError, not a number."""
-        try:
+        with self._readable(name):
             return np.asarray(self._array(name)[where])
-        except (KeyError, ValueError, RuntimeError, OSError) as error:
-            raise IntegrityError(f"{self.path}/{name}: unreadable ({error})") from None
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write whole chunks of an array."""
@@ -98,12 +105,34 @@ class Evidence:
     def _array(self, name: str) -> Any:
         # Opening an array reads its metadata file; a task touches the same few arrays over and over.
         if name not in self._arrays:
-            self._arrays[name] = self._group[name]
+            with self._readable(name):
+                self._arrays[name] = self._group[name].with_config(WRITE_ALL)
         return self._arrays[name]
 
-    def seal(self) -> None:
-        """Gather the metadata in one place for readers; only once nothing will be written any more."""
-        with warnings.catch_warnings():
+    def _subgroup(self, name: str) -> Any:
+        with self._readable(name):
+            return self._group.require_group(name)
+
+    @contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        """Whatever zarr makes of damaged bytes is an IntegrityError."""
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
+            if isinstance(error, IntegrityError):
+                raise
+            what = str(error).partition("\n")[0]
+            raise IntegrityError(f"{self.path}/{name}: unreadable ({what}); run again or move the run away") from None
+
+    @property
+    def sealed(self) -> object:
+        """SHA-256 of the certificate that was drawn from this evidence; None before."""
+        return self._group.attrs.get("certificate_sha256")
+
+    def seal(self, certificate_sha256: str) -> None:
+        """Note what was concluded and gather the metadata in one place for readers; nothing is written after."""
+        self._group.attrs["certificate_sha256"] = certificate_sha256
+        with warnings.catch_warnings(), self._readable("zarr.json"):
             # zarr warns that other implementations may not read this; ours and xarray do.
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(str(self.path))
@@ -120,30 +149,39 @@ class Evidence:
         return slice(start, min(start + int(closed.chunks[0]), int(closed.shape[0])))
 
     def create_round(
-        self, number: int, batch: int, n_nodes: int, nodes: Array | None, goal: Array, allowance: Array
+        self, number: int, batch: int, n_nodes: int, nodes: Array | None, goal: Array, allowance: Array, attained: Array
     ) -> None:
-        """Templates of a round, and what its tasks share: goal and allowance (D,) of every input.
+        """Templates of a round, and what its tasks share: goal, allowance and attained change (D,) of every input.
 
-        ``nodes`` (n, 6) are what it starts from; None in round 0, which starts from the logical units.
+        ``nodes`` (n, width) are what it starts from; None in round 0, which starts from the logical units.
         """
-        group = self._group.require_group(f"rounds/{number}")
+        group = self._subgroup(f"rounds/{number}")
         chunk = (min(batch, n_nodes),)
         _full(group, "goal", ("dimension",), goal)
         _full(group, "allowance", ("dimension",), allowance)
+        _full(group, "attained", ("dimension",), attained)
         if nodes is not None:
             _full(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))
-        group.require_group("frontier")
+        self._subgroup(f"rounds/{number}/frontier")
+        self._subgroup(f"rounds/{number}/found")
         _empty(group, "used", ("node",), (n_nodes,), chunk)
         _empty(group, "closed", ("node",), (n_nodes,), chunk)
 
-    def write_frontier(self, number: int, batch: int, frontier: Array) -> None:
-        """What a batch of a round left open: (n_open, 6), its own array, replaced as a whole."""
-        group = self._group[f"rounds/{number}/frontier"]
-        _full(group, str(batch), ("node", "field"), frontier)
+    def write_outcome(self, number: int, batch: int, frontier: Array, found: Array) -> None:
+        """What a batch of a round left open, and the better paths it met: its own arrays, replaced as a whole."""
+        for name, rows in (("frontier", frontier), ("found", found)):
+            _full(self._subgroup(f"rounds/{number}/{name}"), str(batch), ("row", "field"), rows)
 
     def read_frontier(self, number: int, batch: int) -> Array:
-        """The open nodes (n_open, 6) of a batch; its array may be replaced, so it is opened anew each time."""
-        name = f"rounds/{number}/frontier/{batch}"
+        """The nodes (n_open, width) a batch left open."""
+        return self._read_anew(f"rounds/{number}/frontier/{batch}")
+
+    def read_found(self, number: int, batch: int) -> Array:
+        """The paths (n_found, D + 3) a batch met that beat the attack."""
+        return self._read_anew(f"rounds/{number}/found/{batch}")
+
+    def _read_anew(self, name: str) -> Array:
+        # The array may have been replaced by one of another size since it was opened.
         self._arrays.pop(name, None)
         return self.read(name)
 
@@ -156,7 +194,7 @@ def _empty(
     chunks: tuple[int, ...],
     dtype: str = "float64",
 ) -> None:
-    if name in group:
+    if _intact(group, name, shape, chunks):
         return
     group.create_array(
         name,
@@ -166,8 +204,18 @@ def _empty(
         fill_value=np.nan if dtype == "float64" else MISSING,
         compressors=ZstdCodec(level=1, checksum=True),
         dimension_names=dims,
-        config={"write_empty_chunks": True},
+        config=WRITE_ALL,
+        overwrite=True,
     )
+
+
+def _intact(group: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> bool:
+    """Whether an array is there as it would be laid out now."""
+    try:
+        array = group[name]
+        return bool(array.shape == shape and array.chunks == chunks)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return False
 
 
 def _full(group: Any, name: str, dims: tuple[str, ...], values: Array, chunks: tuple[int, ...] | None = None) -> None:
@@ -176,9 +224,11 @@ def _full(group: Any, name: str, dims: tuple[str, ...], values: Array, chunks: t
         shape=values.shape,
         chunks=chunks or tuple(max(1, n) for n in values.shape),
         dtype=str if values.dtype == object else values.dtype,
+        # A lost chunk of open nodes that read as zeros would be a bound of zero.
+        fill_value=np.nan if values.dtype.kind == "f" else None,
         compressors=ZstdCodec(level=1, checksum=True),
         dimension_names=dims,
-        config={"write_empty_chunks": True},
+        config=WRITE_ALL,
         overwrite=True,
     )
     array[...] = values

@@ -13,13 +13,12 @@ from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
 from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
-from daskab.bound.refine import BOUND, NODE_WIDTH
-from daskab.bound.scaled import to_model_units
+from daskab.bound.nodes import BOUND
 from daskab.bound.units import bound_units, place, refine_nodes
 from daskab.errors import IntegrityError
-from daskab.model.expansion import KernelExpansion
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
+from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, worker_workspace
 
 Array = NDArray[Any]
@@ -66,18 +65,20 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     if task.stage == "round":
         rows = space.evidence.rows(task.round, task.index)
         at = f"rounds/{task.round}"
+        frontier = space.evidence.read_frontier(task.round, task.index)
         return (
             read(f"{at}/closed", rows),
             read(f"{at}/used", rows),
-            space.evidence.read_frontier(task.round, task.index),
+            frontier,
+            space.evidence.read_found(task.round, task.index),
         )
     if task.stage == "several":
         return read("attack_pair"), read("attack_status")
     inputs = space.block(task.index)
     rows = slice(inputs.start, inputs.stop)
     if task.stage == "contributions":
-        return (read("contributions", (slice(None), rows)),)
-    return read("witness", rows), read("witness_to", rows), read("attained", rows)
+        return tuple(read("contributions", (slice(None), rows)))
+    return read("search/witness", rows), read("search/witness_to", rows), read("search/attained", rows)
 
 
 def fill_block(space: Workspace, task: Task) -> Work:
@@ -89,7 +90,7 @@ def fill_block(space: Workspace, task: Task) -> Work:
         for row, d in enumerate(inputs):
             out[side, row] = contributions(s.centres[:, d].copy(), s.amplitudes, sign, slice_edges(s.width[d], slices))
     space.evidence.write("contributions", (slice(None), slice(inputs.start, inputs.stop)), out)
-    return Work((out,), len(inputs))
+    return Work((out[0], out[1]), len(inputs))  # each by input first, as all payloads are by item
 
 
 def attack_block(space: Workspace, task: Task) -> Work:
@@ -103,25 +104,15 @@ def attack_block(space: Workspace, task: Task) -> Work:
     best = np.empty(model.n_inputs + 1)
     for row, d in enumerate(inputs):
         attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
-        x, x_prime = witness_pair(model, best, d)
+        x, x_prime = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
         witness[row] = x
         moved[row] = x_prime[d]
         attained[row] = attained_change(model, x, x_prime)
     rows = slice(inputs.start, inputs.stop)
-    space.evidence.write("witness", rows, witness)
-    space.evidence.write("witness_to", rows, moved)
-    space.evidence.write("attained", rows, attained)
+    space.evidence.write("search/witness", rows, witness)
+    space.evidence.write("search/witness_to", rows, moved)
+    space.evidence.write("search/attained", rows, attained)
     return Work((witness, moved, attained), len(inputs))
-
-
-def witness_pair(model: KernelExpansion, best: Array, changed: int) -> tuple[Array, Array]:
-    """The two points in the model's units, bit-equal in every input but one."""
-    x = to_model_units(model, best[: model.n_inputs])
-    other = best[: model.n_inputs].copy()
-    other[changed] = best[model.n_inputs]
-    x_prime = x.copy()
-    x_prime[changed] = to_model_units(model, other)[changed]
-    return x, x_prime
 
 
 def attack_several(space: Workspace, task: Task) -> Work:
@@ -129,8 +120,8 @@ def attack_several(space: Workspace, task: Task) -> Work:
     q, d = space.plan.question, space.model.n_inputs
     pair = np.full((2, d), np.nan)
     status = np.array([NOT_FOUND], dtype=np.uint8)
-    strongest = np.argsort(-space.evidence.read("attained"), kind="stable")[: q.attack_starts]
-    starts = space.evidence.read("witness")[strongest]
+    strongest = np.argsort(-space.evidence.read("search/attained"), kind="stable")[: q.attack_starts]
+    starts = space.evidence.read("search/witness")[strongest]
     found = fewest_inputs(space.model, starts=starts, seed=q.attack_seed, n_starts=q.attack_starts)
     # Rounding may hide how a pair just at a threshold lies; such a pair is no witness.
     if found is not None and crosses_thresholds(space.model, found.x, found.x_prime):
@@ -144,20 +135,22 @@ def attack_several(space: Workspace, task: Task) -> Work:
 def refine_batch(space: Workspace, task: Task) -> Work:
     """Bound a range of units (round 0) or take open nodes further (later), and hand back what is still open."""
     plan, s, number = space.plan, space.scaled, task.round
-    goal = space.evidence.read(f"rounds/{number}/goal")
+    read = space.evidence.read
+    goal = read(f"rounds/{number}/goal")
     nodes = bounded_units(space, task.index, goal) if number == 0 else stored_nodes(space, task)
     if plan.question.method == "fixed":
-        closed, used, frontier = nodes[:, BOUND].copy(), np.ones(nodes.shape[0]), nodes[:0]
+        closed, used = nodes[:, BOUND].copy(), np.ones(nodes.shape[0])
+        frontier, found = nodes[:0], np.empty((0, space.model.n_inputs + 3))
     else:
-        allowance = space.evidence.read(f"rounds/{number}/allowance")
-        closed, used, frontier = refine_nodes(
-            nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance
+        allowance, attained = read(f"rounds/{number}/allowance"), read(f"rounds/{number}/attained")
+        closed, used, frontier, found = refine_nodes(
+            nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
         )
     rows = space.evidence.rows(number, task.index)
-    space.evidence.write_frontier(number, task.index, frontier)
+    space.evidence.write_outcome(number, task.index, frontier, found)
     space.evidence.write(f"rounds/{number}/used", rows, used)
     space.evidence.write(f"rounds/{number}/closed", rows, closed)
-    return Work((closed, used, frontier), nodes.shape[0], int(used.sum()), frontier.shape[0])
+    return Work((closed, used, frontier, found), nodes.shape[0], int(used.sum()), frontier.shape[0])
 
 
 def bounded_units(space: Workspace, index: int, goal: Array) -> Array:
@@ -171,21 +164,22 @@ def bounded_units(space: Workspace, index: int, goal: Array) -> Array:
         raise IntegrityError(f"{space.folder}: contributions of inputs {first} to {last} are missing; run again")
     slices = plan.question.slices
     edges = np.stack([slice_edges(w, slices) for w in s.width])
-    nodes = np.empty((stop - start, NODE_WIDTH + 1))
-    bound_units(
+    points = (
+        space.evidence.read("search/witness", slice(first, last + 1)) - space.model.lower
+    ) / space.model.lengthscale
+    return bound_units(
         start,
         stop,
         sequences.ends(slices),
         edges,
         tables,
+        np.clip(points, 0.0, s.width),
         first,
         s.centres,
         s.amplitudes,
         s.width,
         goal,
-        nodes,
     )
-    return nodes
 
 
 def stored_nodes(space: Workspace, task: Task) -> Array:

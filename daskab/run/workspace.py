@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from daskab.bound.scaled import Scaled
-from daskab.errors import BusyError, IntegrityError
+from daskab.errors import BusyError, IntegrityError, ModelError
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.files import write_atomically
@@ -84,19 +84,29 @@ def open_workspace(folder: Path, question: Question | None = None) -> Workspace:
     plan = Plan.from_json(text, str(folder / "plan.json"))
     if question is not None and plan.question != question:
         raise IntegrityError(f"{folder}/plan.json: answers another question than the one asked; move the run away")
-    model = load_model(folder / "model.npz")
+    try:
+        model = load_model(folder / "model.npz")
+    except ModelError as error:
+        raise IntegrityError(f"{error}; move the run away") from None
     if model.digest != plan.question.model_digest:
         raise IntegrityError(f"{folder}/model.npz: is not the model the plan names; move the run away")
     try:
         evidence = Evidence(folder / "evidence.zarr")
-    except (OSError, ValueError, KeyError) as error:
-        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({error}); move the run away") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        what = str(error).partition("\n")[0]
+        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({what}); move the run away") from None
     return Workspace(folder, plan, model, Scaled.of(model), evidence)
 
 
-@lru_cache(maxsize=4)
 def worker_workspace(folder: str, run_id: str) -> Workspace:
-    """A worker's own view of a run, kept between tasks."""
+    """A worker's own view of a run, kept between tasks for as long as its plan is the same file."""
+    plan = Path(folder) / "plan.json"
+    stamp = (plan.stat().st_mtime_ns, plan.stat().st_ino) if plan.exists() else ()
+    return _opened(folder, run_id, *stamp)
+
+
+@lru_cache(maxsize=4)
+def _opened(folder: str, run_id: str, *_: int) -> Workspace:
     space = open_workspace(Path(folder))
     if space.plan.question.run_id != run_id:
         raise IntegrityError(f"{folder}: holds run {space.plan.question.run_id}, the task is of {run_id}")

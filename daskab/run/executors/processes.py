@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any, Self
 
 import dask
@@ -27,33 +30,53 @@ SETTINGS = {
 }
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back; threads and processes started meanwhile never see them.
+
+    A terminal or scheduler sends them to every process of a job, and a worker would answer with a traceback.
+    Only the client stops; then it stops its workers. What came meanwhile reaches it at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # before Python 3.13, starting it lifts the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Processes:
     """Runs tasks on a LocalCluster that lives as long as the context."""
 
     def __enter__(self) -> Self:
-        self._settings: Any = dask.config.set(SETTINGS)
-        self._settings.__enter__()
-        self._cluster: Any = LocalCluster(
-            n_workers=os.cpu_count() or 1,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            host="127.0.0.1",
-            silence_logs=logging.ERROR,
-        )
-        self._client: Any = Client(self._cluster, set_as_default=False)
+        with ExitStack() as stack:
+            stack.enter_context(dask.config.set(SETTINGS))
+            with signals_held():
+                cluster = LocalCluster(
+                    n_workers=os.cpu_count() or 1,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    host="127.0.0.1",
+                    silence_logs=logging.ERROR,
+                )
+                stack.enter_context(cluster)
+                self._client: Any = stack.enter_context(Client(cluster, set_as_default=False))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
-        self._cluster.close()
-        self._settings.__exit__(None, None, None)
+        self._stack.close()
 
     def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
         """Keep a bounded number of tasks with the scheduler and yield records as they finish."""
         waiting = iter(tasks)
         threads = sum(self._client.nthreads().values()) or 1
-        running = as_completed(self._submit(folder, run_id, t) for t in islice(waiting, IN_FLIGHT * threads))
+        first = [self._submit(folder, run_id, t) for t in islice(waiting, IN_FLIGHT * threads)]
+        running = as_completed(first, loop=self._client.loop)
         for future in running:
             record = future.result()
             for task in islice(waiting, 1):

@@ -1,0 +1,224 @@
+"""Examine a node: lower its bound if the cheap bounds do, try to prove it below a level, choose its split."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._compile import inlined_kernel, inner_kernel
+from daskab.bound.climb import climb, into_box, mixture
+from daskab.bound.contributions import bump
+from daskab.bound.item import (
+    ALONG,
+    AMPLITUDE,
+    BEST,
+    BULGE_FROM,
+    BULGE_TO,
+    HIGH,
+    LOW,
+    NEAR,
+    POINT,
+    SLAB_HIGH,
+    SLAB_LOW,
+    TRIAL,
+    WEIGHT,
+    Item,
+    n_cuts,
+)
+from daskab.bound.nodes import (
+    BOUND,
+    FIRST,
+    FROM_HIGH,
+    FROM_LOW,
+    SPLIT,
+    SPLIT_BOTH,
+    SPLIT_CUT,
+    SPLIT_FROM,
+    SPLIT_TO,
+    STUCK,
+    TO_HIGH,
+    TO_LOW,
+    corner_weights,
+    fill_bulges,
+    interval_weights,
+    is_inside,
+    load_box,
+)
+from daskab.bound.shells import below_level
+from daskab.bound.transverse import cheap_bound, fill_reach, sign_bound
+
+Array = NDArray[np.float64]
+
+CLIMB_STEPS = 12
+LADDER = 6
+"""Levels tried, by bisection, for a node that nothing can split any further."""
+
+
+@inlined_kernel
+def examine(node: Array, goal: float, item: Item) -> bool:
+    """Bound a node, starting from the bound it has; True when it is at most ``goal``.
+
+    Otherwise its split is chosen, and its bound is the least that was proved.
+    """
+    if node[BOUND] <= goal:
+        return True
+    load_box(node, item)
+    fill_reach(item)
+    interval_weights(node, item)
+    bound = cheap_bound(item, goal)
+    # A bound that is not a number must not win a comparison: what was proved before holds.
+    if bound < node[BOUND]:
+        node[BOUND] = bound
+        if bound <= goal:
+            return True
+    fill_bulges(node, item)
+    if corners_below(node, goal, item):
+        node[BOUND] = goal
+        return True
+    node[SPLIT] = choose_split(node, goal, item)
+    below = goal
+    for _ in range(LADDER if node[SPLIT] == STUCK else 1):
+        middle = math.sqrt(below) * math.sqrt(node[BOUND])
+        if not (below < middle and middle < node[BOUND]):
+            break
+        if corners_below(node, middle, item):
+            node[BOUND] = middle
+        else:
+            below = middle
+    return False
+
+
+@inner_kernel
+def corner(node: Array, k: int) -> tuple[float, float]:
+    """Start and end of the k-th corner of a node's pair of cells."""
+    if is_inside(node):
+        return node[FROM_LOW], node[TO_HIGH]
+    start = node[FROM_LOW] if k < 2 else node[FROM_HIGH]
+    end = node[TO_HIGH] if k % 2 == 0 else node[TO_LOW]
+    return start, end
+
+
+@inner_kernel
+def corners_below(node: Array, level: float, item: Item) -> bool:
+    """Whether every corner of the node is proved at most ``level``; the node's point moves to the best one met."""
+    d = item.centres.shape[1]
+    inside = is_inside(node)
+    if inside:
+        # The corners where nothing moves have nothing but the bulges.
+        for i in range(item.term.shape[1]):
+            item.term[WEIGHT, i] = item.term[BULGE_FROM, i] + item.term[BULGE_TO, i]
+        if not sign_bound(item) <= level:
+            return False
+    highest = -np.inf
+    for k in range(1 if inside else 4):
+        start, end = corner(node, k)
+        corner_weights(start, end, item)
+        if cheap_bound(item, level) <= level:
+            continue
+        for j in range(d):
+            item.axis[POINT, j] = node[FIRST + j]
+        start_climb(item)
+        value = climb(item, CLIMB_STEPS)
+        note_path(start, end, item)
+        if value > highest:
+            highest = value
+            for j in range(d):
+                node[FIRST + j] = item.axis[POINT, j]
+        if not (value < level and below_level(item, level)):
+            return False
+    return True
+
+
+@inlined_kernel
+def start_climb(item: Item) -> None:
+    """Move the item's point to the quadratic's maximiser or to the strongest centre if the sum is larger there."""
+    m, d = item.centres.shape
+    into_box(item, POINT)
+    highest = mixture(item, WEIGHT, POINT)
+    strongest = 0
+    most = -np.inf
+    for i in range(m):
+        most_of_term = item.term[WEIGHT, i] * math.exp(-item.term[NEAR, i])
+        if most_of_term > most:
+            most = most_of_term
+            strongest = i
+    for j in range(d):
+        item.axis[TRIAL, j] = item.centres[strongest, j]
+    into_box(item, TRIAL)
+    into_box(item, BEST)
+    for row in (TRIAL, BEST):
+        value = mixture(item, WEIGHT, row)
+        if value > highest:
+            highest = value
+            for j in range(d):
+                item.axis[POINT, j] = item.axis[row, j]
+
+
+@inner_kernel
+def note_path(start: float, end: float, item: Item) -> None:
+    """Keep the path at the item's point if it changes the latent by more than any met before."""
+    total = 0.0
+    d = item.centres.shape[1]
+    for i in range(item.term.shape[1]):
+        t = 0.0
+        for j in range(d):
+            step = item.axis[POINT, j] - item.centres[i, j]
+            t += step * step
+        rise = bump(end, item.term[ALONG, i]) - bump(start, item.term[ALONG, i])
+        total += item.term[AMPLITUDE, i] * rise * math.exp(-0.5 * t)
+    if total > item.found[0]:
+        item.found[0] = total
+        # A path downwards starts at its upper end.
+        item.found[1] = start if item.direction > 0 else end
+        item.found[2] = end if item.direction > 0 else start
+        for j in range(d):
+            item.found[3 + j] = item.axis[POINT, j]
+
+
+@inlined_kernel
+def choose_split(node: Array, level: float, item: Item) -> int:
+    """What keeps the node open: a cell, whose bulges cost too much, or the box of the other inputs."""
+    start, end = corner(node, 0)
+    corner_weights(start, end, item)
+    for j in range(item.centres.shape[1]):
+        item.axis[POINT, j] = node[FIRST + j]
+    lost_from = mixture(item, BULGE_FROM, POINT)
+    lost_to = mixture(item, BULGE_TO, POINT)
+    room = level - (mixture(item, WEIGHT, POINT) - lost_from - lost_to)
+    if lost_from + lost_to < 0.2 * room:
+        cut = choose_cut(item)
+        if cut >= 0:
+            return SPLIT_CUT + cut
+        if lost_from + lost_to < 0.02 * room:
+            return STUCK
+    if is_inside(node):
+        return SPLIT_BOTH
+    return SPLIT_FROM if lost_from >= lost_to else SPLIT_TO
+
+
+@inner_kernel
+def choose_cut(item: Item) -> int:
+    """The cut along which the terms vary most over the node's box: range^2 sum_i |w_i| kappa_i (A_i . q)^2."""
+    m, d = item.centres.shape
+    best = -1
+    most = 0.0
+    for k in range(n_cuts(m, d)):
+        along_axis = item.cuts.shape[0] == 0
+        span = (
+            item.axis[HIGH, k] - item.axis[LOW, k] if along_axis else item.slab[SLAB_HIGH, k] - item.slab[SLAB_LOW, k]
+        )
+        total = 0.0
+        for i in range(m):
+            along = 0.0
+            if along_axis:
+                along = item.centres[i, k] - item.axis[POINT, k]
+            else:
+                for j in range(d):
+                    along += item.cuts[k, j] * (item.centres[i, j] - item.axis[POINT, j])
+            total += abs(item.term[WEIGHT, i]) * math.exp(-item.term[NEAR, i]) * along * along
+        if span * span * total > most:
+            most = span * span * total
+            best = k
+    return best

@@ -1,0 +1,191 @@
+"""One input of a model, as the kernels see it: the other inputs, and all work space, allocated once (METHOD 3).
+
+The arrays are few and wide, with named rows, because numba compiles in proportion to their number.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._compile import inner_kernel, kernel
+
+Array = NDArray[np.float64]
+
+MOST_AXES = 16
+"""With more other inputs than this their box is not cut across single inputs: one cut would tell too little."""
+
+MOST_DIRECTIONS = 8
+"""With more directions between the centres than this the box is not cut across them."""
+
+LARGEST_MATRIX = 128
+"""Beyond this size the curvature of the shell test is bounded without a matrix."""
+
+# Rows of Item.term, a number a centre.
+(
+    ALONG,  # coordinate along the input that changes
+    AMPLITUDE,  # direction * weight * variance
+    SPREAD,  # H_i = sum_j (width_j + |c_ij|)^2 / 2, the size rounding errors are measured by
+    WEIGHT,  # w_i of the bound at hand
+    BULGE_FROM,  # how far the term may rise above its chord over the node's cells
+    BULGE_TO,
+    NEAR,  # never above t_i in the node's box
+    FAR,  # never below
+    NORM,  # sum_j c_ij^2 / 2
+    TANGENT,  # where the quadratic's tangent touches
+    EXPONENT,  # |A_i|^2 / 2, A_i = c_i - z0
+    LENGTH,  # |A_i|
+    REACH_LOW,  # never above s_i = A_i . u in the node's box
+    REACH_HIGH,  # never below
+    VALUE,  # v_i = w_i exp(-|A_i|^2 / 2)
+) = range(15)
+
+# Rows of Item.axis, a number an other input.
+(
+    WIDTH,  # the whole box is [0, width]
+    LOW,  # the node's box
+    HIGH,
+    POINT,  # z0, a good point of the box
+    BEST,  # a maximiser of the last quadratic
+    U_LOW,  # the node's box as seen from z0
+    U_HIGH,
+    GRADIENT,  # sum_i v_i A_i
+    LINEAR,  # of the majorant in a shell
+    TRIAL,  # work space
+    SLOPE,
+    SLOPE_TRIAL,
+) = range(12)
+
+# Rows of Item.slab, a number a direction.
+(
+    SLAB_LOW,  # the node's box lies in slab_low <= q_k . z <= slab_high
+    SLAB_HIGH,
+    WHOLE_LOW,  # the range over the whole box
+    WHOLE_HIGH,
+    P_LOW,  # the node's slab as seen from z0
+    P_HIGH,
+    PROJECTION,  # work space
+    MULTIPLIER,
+) = range(8)
+
+
+class Item(NamedTuple):
+    """One input and direction of a scaled model; D' = D - 1 other inputs."""
+
+    direction: int  #: +1 or -1
+    width: float  #: of the input that changes
+    centres: Array  #: (M, D') over the other inputs
+    term: Array  #: (15, M)
+    axis: Array  #: (12, D')
+    cuts: Array  #: (K, D') orthonormal directions across which the box may be cut; none where axes are
+    slab: Array  #: (8, K)
+    offset: Array  #: (M, D') A_i
+    matrix: Array  #: (2, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
+    vector: Array  #: (2, n) work space
+    found: Array  #: (D' + 3,) best path met: its change, start, end, other inputs
+
+
+@inner_kernel
+def cuts_axes(m: int, d: int) -> bool:
+    """Whether nodes cut the box of D' inputs across single inputs, rather than across directions between centres."""
+    return d <= MOST_AXES and d < m
+
+
+@inner_kernel
+def n_cuts(m: int, d: int) -> int:
+    """Directions across which a node's box may be cut, for M centres and D' other inputs."""
+    if cuts_axes(m, d):
+        return d
+    return min(m - 1, d) if min(m - 1, d) <= MOST_DIRECTIONS else 0
+
+
+@kernel
+def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direction: int) -> Item:
+    """Set up one input of a scaled model (M, D), (M,), (D,)."""
+    m, dimensions = centres.shape
+    d = dimensions - 1
+    n = min(m, d) if min(m, d) <= LARGEST_MATRIX else 0
+    k = 0 if cuts_axes(m, d) else n_cuts(m, d)
+    item = Item(
+        direction,
+        width[changed],
+        np.empty((m, d)),
+        np.zeros((15, m)),
+        np.zeros((12, d)),
+        np.zeros((k, d)),
+        np.zeros((8, k)),
+        np.empty((m, d)),
+        np.empty((2, n, n)),
+        np.empty((2, n)),
+        np.zeros(d + 3),
+    )
+    fill_item(centres, amplitudes, width, changed, item)
+    return item
+
+
+@inner_kernel
+def fill_item(centres: Array, amplitudes: Array, width: Array, changed: int, item: Item) -> None:
+    """Copy the model in, leaving ``changed`` out, and lay the cut directions through the centres."""
+    m, dimensions = centres.shape
+    at = 0
+    for j in range(dimensions):
+        if j == changed:
+            continue
+        item.axis[WIDTH, at] = width[j]
+        item.axis[HIGH, at] = width[j]
+        for i in range(m):
+            item.centres[i, at] = centres[i, j]
+            size = width[j] + abs(centres[i, j])
+            item.term[SPREAD, i] += 0.5 * size * size
+            item.term[NORM, i] += 0.5 * centres[i, j] * centres[i, j]
+        at += 1
+    for i in range(m):
+        item.term[ALONG, i] = centres[i, changed]
+        item.term[AMPLITUDE, i] = item.direction * amplitudes[i]
+    lay_directions(item)
+
+
+@inner_kernel
+def lay_directions(item: Item) -> None:
+    """Orthonormal directions spanning the centres' differences, by Gram-Schmidt done twice; and the box's ranges.
+
+    Directions the differences do not fill stay zero and are never cut across.
+    """
+    m, d = item.centres.shape
+    count = item.cuts.shape[0]
+    kept = 0
+    for i in range(1, m):
+        if kept == count:
+            break
+        before = 0.0
+        for j in range(d):
+            item.cuts[kept, j] = item.centres[i, j] - item.centres[0, j]
+            before += item.cuts[kept, j] * item.cuts[kept, j]
+        for _ in range(2):
+            for k in range(kept):
+                along = 0.0
+                for j in range(d):
+                    along += item.cuts[k, j] * item.cuts[kept, j]
+                for j in range(d):
+                    item.cuts[kept, j] -= along * item.cuts[k, j]
+        after = 0.0
+        for j in range(d):
+            after += item.cuts[kept, j] * item.cuts[kept, j]
+        scale = 0.0
+        if after > 1e-12 * before and after > 0.0:
+            scale = 1.0 / np.sqrt(after)
+            kept += 1
+        row = kept - 1 if scale > 0.0 else kept
+        for j in range(d):
+            item.cuts[row, j] *= scale
+    for k in range(count):
+        low = 0.0
+        high = 0.0
+        for j in range(d):
+            reach = item.cuts[k, j] * item.axis[WIDTH, j]
+            low += min(reach, 0.0)
+            high += max(reach, 0.0)
+        item.slab[WHOLE_LOW, k] = low - 1e-12 * (high - low)
+        item.slab[WHOLE_HIGH, k] = high + 1e-12 * (high - low)

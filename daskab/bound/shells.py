@@ -1,0 +1,338 @@
+"""The shell test: is sum_i w_i kappa_i(z) at most a given level everywhere in a node's box? (METHOD 3.3)
+
+With u = z - z0, v_i = w_i kappa_i(z0), A_i = c_i - z0 and s_i = A_i . u the sum is exp(-|u|^2 / 2) Q(u),
+Q(u) = sum_i v_i exp(s_i). It is at most G where Q(u) <= G exp(|u|^2 / 2). In each shell T0 <= |u|^2 <= T1 the
+left side has a separable quadratic majorant and the right side a separable quadratic minorant, so their
+difference is maximised over the box in closed form. The shells reach to the farthest corner.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from daskab._compile import inlined_kernel, inner_kernel
+from daskab.bound.eigen import curvature_bound
+from daskab.bound.item import (
+    EXPONENT,
+    GRADIENT,
+    HIGH,
+    LENGTH,
+    LINEAR,
+    LOW,
+    MULTIPLIER,
+    P_HIGH,
+    P_LOW,
+    POINT,
+    REACH_HIGH,
+    REACH_LOW,
+    SLAB_HIGH,
+    SLAB_LOW,
+    SPREAD,
+    TRIAL,
+    U_HIGH,
+    U_LOW,
+    VALUE,
+    WEIGHT,
+    Item,
+)
+from daskab.bound.rounding import EPS, TINY
+
+GROWTH = 1.6
+"""Ratio of neighbouring shells' outer to inner |u|^2."""
+
+NARROWINGS = 3
+"""Times a shell that does not pass is made thinner before the test gives up."""
+
+MULTIPLIER_STEPS = 5
+MULTIPLIER_STEPS_WITH_SLABS = 8
+
+
+@inner_kernel
+def taylor_rest(s: float) -> float:
+    """exp(s) - 1 - s - s^2/2, within 4 EPS (|s|^3 + exp(s)); increasing in s."""
+    if abs(s) < 0.5:
+        # Sum of s^k / k! for k = 3 ... 14 by Horner; what is cut off is below 1e-16 s^3.
+        total = 1.0
+        for k in range(14, 3, -1):
+            total = 1.0 + total * s / k
+        return total * s * s * s / 6.0
+    return math.exp(s) - 1.0 - s - 0.5 * s * s
+
+
+@inner_kernel
+def settle(item: Item) -> tuple[float, float, float]:
+    """Fill the item with all that does not depend on the level; V = sum v_i, sum |v_i| |A_i|^3, largest |u|^2."""
+    m, d = item.centres.shape
+    axis, term = item.axis, item.term
+    farthest = 0.0
+    for j in range(d):
+        axis[U_LOW, j] = axis[LOW, j] - axis[POINT, j]
+        axis[U_HIGH, j] = axis[HIGH, j] - axis[POINT, j]
+        reach = max(-axis[U_LOW, j], axis[U_HIGH, j])
+        farthest += reach * reach
+        axis[GRADIENT, j] = 0.0
+    place_slabs(item)
+    value = 0.0
+    third = 0.0
+    count = item.cuts.shape[0]
+    for i in range(m):
+        norm = 0.0
+        low = 0.0
+        high = 0.0
+        for j in range(d):
+            a = item.centres[i, j] - axis[POINT, j]
+            item.offset[i, j] = a
+            norm += a * a
+            at_low = a * axis[U_LOW, j]
+            at_high = a * axis[U_HIGH, j]
+            low += min(at_low, at_high)
+            high += max(at_low, at_high)
+        if count:
+            slab_low, slab_high = reach_through_slabs(item, i)
+            low = max(low, slab_low)
+            high = min(high, slab_high)
+        v = term[WEIGHT, i] * math.exp(-0.5 * norm)
+        slack = (d + 8.0 + 4.0 * (count + 2.0) * (count + 2.0)) * EPS * 2.0 * term[SPREAD, i]
+        term[EXPONENT, i] = 0.5 * norm
+        term[LENGTH, i] = math.sqrt(norm) * (1.0 + (d + 8.0) * EPS)
+        term[REACH_LOW, i] = low - slack
+        term[REACH_HIGH, i] = high + slack
+        term[VALUE, i] = v
+        value += v
+        third += abs(v) * norm * math.sqrt(norm)
+        for j in range(d):
+            axis[GRADIENT, j] += v * item.offset[i, j]
+    return value, third, farthest * (1.0 + (d + 8.0) * EPS)
+
+
+@inner_kernel
+def place_slabs(item: Item) -> None:
+    """The node's slabs as seen from z0: q_k . u in [p_low, p_high], rounded outward."""
+    d = item.centres.shape[1]
+    for k in range(item.cuts.shape[0]):
+        along = 0.0
+        size = 0.0
+        for j in range(d):
+            along += item.cuts[k, j] * item.axis[POINT, j]
+            size += abs(item.cuts[k, j]) * item.axis[HIGH, j]
+        slack = (d + 8.0) * EPS * (size + abs(item.slab[SLAB_LOW, k]) + abs(item.slab[SLAB_HIGH, k]))
+        item.slab[P_LOW, k] = item.slab[SLAB_LOW, k] - along - slack
+        item.slab[P_HIGH, k] = item.slab[SLAB_HIGH, k] - along + slack
+
+
+@inner_kernel
+def reach_through_slabs(item: Item, i: int) -> tuple[float, float]:
+    """Range of s_i = sum_k (A_i . q_k)(q_k . u) + (rest of A_i) . u, the first part by slabs, the rest by the box."""
+    d = item.centres.shape[1]
+    axis = item.axis
+    low = 0.0
+    high = 0.0
+    for j in range(d):
+        axis[TRIAL, j] = item.offset[i, j]
+    for k in range(item.cuts.shape[0]):
+        along = 0.0
+        for j in range(d):
+            along += item.offset[i, j] * item.cuts[k, j]
+        at_low = along * item.slab[P_LOW, k]
+        at_high = along * item.slab[P_HIGH, k]
+        low += min(at_low, at_high)
+        high += max(at_low, at_high)
+        for j in range(d):
+            axis[TRIAL, j] -= along * item.cuts[k, j]
+    for j in range(d):
+        at_low = axis[TRIAL, j] * axis[U_LOW, j]
+        at_high = axis[TRIAL, j] * axis[U_HIGH, j]
+        low += min(at_low, at_high)
+        high += max(at_low, at_high)
+    return low, high
+
+
+@inner_kernel
+def excess(
+    item: Item, constant: float, curvature: float, size: float, level: float, inner: float, outer: float
+) -> float:
+    """Largest excess of a majorant of exp(-T/2) Q over a minorant of level exp((|u|^2 - T)/2), in a shell.
+
+    The majorant is ``constant + LINEAR . u + curvature |u|^2 / 2``, the minorant ``level (1 + (|u|^2 - T)/2)``, T the
+    shell's middle. Two kinds of terms that are never negative on the shell and in the slabs are added: mu (T_end -
+    |u|^2) / 2, T_end being the outer end where mu > 0 and the inner where mu < 0, and for every slab eta (end - q . u),
+    the end being the upper where eta > 0 and the lower where eta < 0. Any mu and eta give a bound; a few are tried.
+    Rounded up by a share of the magnitudes, ``size`` being that of the majorant's coefficients.
+    """
+    m, d = item.centres.shape
+    axis, slab = item.axis, item.slab
+    count = item.cuts.shape[0]
+    middle = 0.5 * (inner + outer)
+    stiff = level - curvature
+    if not stiff > 0.0:
+        norm = 0.0
+        for j in range(d):
+            norm += axis[LINEAR, j] * axis[LINEAR, j]
+        stiff = max(math.sqrt(norm / max(outer, TINY)), 1e-3 * level)
+    for k in range(count):
+        slab[MULTIPLIER, k] = 0.0
+    best = np.inf
+    for _ in range(MULTIPLIER_STEPS_WITH_SLABS if count else MULTIPLIER_STEPS):
+        mu = stiff - level + curvature
+        total = 0.0
+        length = 0.0
+        parts = 0.0
+        for j in range(d):
+            axis[TRIAL, j] = axis[LINEAR, j]
+        for k in range(count):
+            eta = slab[MULTIPLIER, k]
+            if eta != 0.0:
+                end = eta * (slab[P_HIGH, k] if eta > 0.0 else slab[P_LOW, k])
+                total += end
+                parts += abs(end)
+                for j in range(d):
+                    axis[TRIAL, j] -= eta * item.cuts[k, j]
+                    parts += abs(eta * item.cuts[k, j]) * axis[HIGH, j]
+        for j in range(d):
+            u = min(max(axis[TRIAL, j] / stiff, axis[U_LOW, j]), axis[U_HIGH, j])
+            gain = axis[TRIAL, j] * u
+            loss = 0.5 * stiff * u * u
+            total += gain - loss
+            parts += abs(gain) + loss
+            length += u * u
+            axis[TRIAL, j] = u
+        shell = 0.5 * mu * (outer if mu > 0.0 else inner)
+        reached = constant - level * (1.0 - 0.5 * middle) + shell + total
+        magnitude = size + level * (2.0 + middle) + (abs(mu) + abs(curvature) + stiff) * outer + parts
+        best = min(best, reached + (m + d + count + 32.0) * EPS * magnitude)
+        if best <= 0.0:
+            break
+        settled = move_multipliers(item, stiff)
+        if length > outer:
+            stiff *= math.sqrt(length / outer)
+        elif length < inner:
+            stiff *= max(math.sqrt(length / inner), 0.1)
+        elif settled:
+            break
+    return best
+
+
+@inner_kernel
+def move_multipliers(item: Item, stiff: float) -> bool:
+    """A dual step for every slab that the maximiser in row TRIAL leaves; True when none moved."""
+    d = item.centres.shape[1]
+    slab = item.slab
+    settled = True
+    for k in range(item.cuts.shape[0]):
+        along = 0.0
+        for j in range(d):
+            along += item.cuts[k, j] * item.axis[TRIAL, j]
+        eta = slab[MULTIPLIER, k]
+        if eta > 0.0 or (eta == 0.0 and along > slab[P_HIGH, k]):
+            moved = max(eta + stiff * (along - slab[P_HIGH, k]), 0.0)
+        elif eta < 0.0 or along < slab[P_LOW, k]:
+            moved = min(eta + stiff * (along - slab[P_LOW, k]), 0.0)
+        else:
+            continue
+        if abs(moved - eta) > 1e-6 * stiff * (slab[P_HIGH, k] - slab[P_LOW, k]):
+            settled = False
+        slab[MULTIPLIER, k] = moved
+    return settled
+
+
+@inlined_kernel
+def by_taylor(item: Item, value: float, curvature: float, level: float, inner: float, outer: float) -> float:
+    """Excess in a shell with Q expanded to second order about z0 and the rest bounded term by term."""
+    term = item.term
+    half = 0.25 * (inner + outer)
+    radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
+    unit = math.exp(-half)
+    rest = 0.0
+    size = 0.0
+    for i in range(term.shape[1]):
+        w = term[WEIGHT, i]
+        reach = radius * term[LENGTH, i]
+        end = min(term[REACH_HIGH, i], reach) if w > 0.0 else max(term[REACH_LOW, i], -reach)
+        v = unit * term[VALUE, i]
+        if abs(end) < 0.5:
+            part = v * taylor_rest(end)
+        else:
+            # v may have gone to 0 where the term itself has not, so the exponents are added first.
+            part = w * math.exp(end - term[EXPONENT, i] - half) - v * (1.0 + end + 0.5 * end * end)
+        rest += part
+        size += (abs(part) + 2.0 * abs(v) * (1.0 + abs(end) + end * end)) * (4.0 + 4.0 * term[SPREAD, i])
+    for j in range(item.axis.shape[1]):
+        item.axis[LINEAR, j] = unit * item.axis[GRADIENT, j]
+    return excess(item, unit * value + rest, unit * curvature, size, level, inner, outer)
+
+
+@inlined_kernel
+def by_lines(item: Item, level: float, inner: float, outer: float) -> float:
+    """Excess in a shell with each exponential replaced by a line in s_i: chord, or tangent where w_i < 0."""
+    m, d = item.offset.shape
+    term = item.term
+    half = 0.25 * (inner + outer)
+    radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
+    constant = 0.0
+    size = 0.0
+    for j in range(d):
+        item.axis[LINEAR, j] = 0.0
+    for i in range(m):
+        w = term[WEIGHT, i]
+        reach = radius * term[LENGTH, i]
+        low = max(term[REACH_LOW, i], -reach)
+        high = min(term[REACH_HIGH, i], reach)
+        base = term[EXPONENT, i] + half
+        if low > high:
+            # The shell, the slabs and the box have no point in common.
+            return -1.0
+        if w > 0.0:
+            at_low = w * math.exp(low - base)
+            at_high = w * math.exp(high - base)
+            slope = (at_high - at_low) / (high - low) if high > low else 0.0
+            constant += at_low - slope * low
+            size += (at_low + at_high + abs(slope) * (1.0 + abs(low))) * (4.0 + 4.0 * term[SPREAD, i])
+        else:
+            at = min(max(0.0, low), high)
+            slope = w * math.exp(at - base)
+            constant += slope * (1.0 - at)
+            size += abs(slope) * (2.0 + abs(at)) * (4.0 + 4.0 * term[SPREAD, i])
+        for j in range(d):
+            item.axis[LINEAR, j] += slope * item.offset[i, j]
+    return excess(item, constant, 0.0, size, level, inner, outer)
+
+
+@inlined_kernel
+def below_level(item: Item, level: float) -> bool:
+    """Whether sum_i w_i kappa_i(z) <= level is proved for every z in the item's box and slabs.
+
+    The item's point z0 is where the shells are laid about: the nearer to the maximum the better, any point of
+    the box is sound.
+    """
+    m, d = item.centres.shape
+    lost = TINY
+    for i in range(m):
+        lost += abs(item.term[WEIGHT, i]) * 1.1 * EPS * (4.0 + (d + 16.0) * item.term[SPREAD, i])
+    # What rounding may hide of the sum itself is taken off the level once and for all.
+    level -= lost
+    if not level > 0.0:
+        return False
+    value, third, farthest = settle(item)
+    if not value < level:
+        return False
+    curvature = curvature_bound(item)
+    inner = 0.0
+    outer = max((3.0 * (level - value) / max(third, TINY)) ** (2.0 / 3.0), 1e-6 * farthest)
+    while True:
+        passed = False
+        for _ in range(NARROWINGS):
+            outer = min(outer, farthest)
+            passed = by_taylor(item, value, curvature, level, inner, outer) <= 0.0
+            if not passed:
+                passed = by_lines(item, level, inner, outer) <= 0.0
+            if passed:
+                break
+            outer = inner + 0.3 * (outer - inner)
+        if not passed:
+            return False
+        if outer >= farthest:
+            return True
+        inner = outer
+        outer = inner * GROWTH

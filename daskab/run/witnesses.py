@@ -1,0 +1,61 @@
+"""The best pair known for every input: from the attack, or met later while its bound was refined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab.attack.attained import attained_change
+from daskab.bound.scaled import to_model_units
+from daskab.bound.units import place
+from daskab.run.certificate import Witnesses
+from daskab.run.records import Record, Task
+from daskab.run.workspace import Workspace
+
+Array = NDArray[Any]
+
+
+def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tuple[Array, Witnesses]:
+    """Attained change (D,) of every input, rounded down, and the pairs that attain it, from the tasks done.
+
+    Where the attack has not run the pair is a point and itself, which attains 0.
+    """
+    model = space.model
+    attained = np.zeros(model.n_inputs)
+    x = np.tile(model.lower, (model.n_inputs, 1))
+    moved_to = model.lower.copy()
+    for index in range(space.plan.n_blocks):
+        if Task("attack", index).key in done:
+            rows = slice(space.block(index).start, space.block(index).stop)
+            attained[rows] = space.evidence.read("search/attained", rows)
+            x[rows] = space.evidence.read("search/witness", rows)
+            moved_to[rows] = space.evidence.read("search/witness_to", rows)
+    for number in range(n_rounds):
+        for batch in range(space.evidence.n_batches(number)):
+            if Task("round", batch, number).key not in done:
+                continue
+            for row in space.evidence.read_found(number, batch):
+                d = place(int(row[-1]), space.plan.n_sequences)[0]
+                pair = path_pair(space, d, row)
+                change = attained_change(model, *pair)
+                if change > attained[d]:
+                    attained[d], x[d], moved_to[d] = change, pair[0], pair[1][d]
+    return attained, Witnesses(x, moved_to)
+
+
+def path_pair(space: Workspace, d: int, row: Array) -> tuple[Array, Array]:
+    """The two points, in the model's units, of a path that `refine_nodes` found."""
+    start, end, others = row[1], row[2], row[3:-1]
+    return witness_pair(space, d, np.insert(others, d, start), end)
+
+
+def witness_pair(space: Workspace, d: int, scaled: Array, end: float) -> tuple[Array, Array]:
+    """A scaled point (D,) and where its input ``d`` moves, as two points bit-equal in every other input."""
+    x = to_model_units(space.model, scaled)
+    moved = scaled.copy()
+    moved[d] = end
+    x_prime = x.copy()
+    x_prime[d] = to_model_units(space.model, moved)[d]
+    return x, x_prime
