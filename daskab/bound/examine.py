@@ -46,6 +46,7 @@ from daskab.bound.nodes import (
     is_inside,
     load_box,
 )
+from daskab.bound.projection import projected_bound
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import cheap_bound, fill_reach, sign_bound
 
@@ -126,7 +127,7 @@ def corners_below(node: Array, level: float, item: Item) -> bool:
             highest = value
             for j in range(d):
                 node[FIRST + j] = item.axis[POINT, j]
-        if not (value < level and below_level(item, level)):
+        if not (value < level and (projected_bound(item, level) <= level or below_level(item, level))):
             return False
     return True
 

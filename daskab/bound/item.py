@@ -5,6 +5,7 @@ The arrays are few and wide, with named rows, because numba compiles in proporti
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,8 @@ LARGEST_MATRIX = 128
     REACH_LOW,  # never above s_i = A_i . u in the node's box
     REACH_HIGH,  # never below
     VALUE,  # v_i = w_i exp(-|A_i|^2 / 2)
-) = range(15)
+    OFF_PLANE,  # error of t_i when distances are split by the cut directions (METHOD, Lemma 9)
+) = range(16)
 
 # Rows of Item.axis, a number an other input.
 (
@@ -66,9 +68,12 @@ LARGEST_MATRIX = 128
     WHOLE_HIGH,
     P_LOW,  # the node's slab as seen from z0
     P_HIGH,
-    PROJECTION,  # work space
-    MULTIPLIER,
-) = range(8)
+    MULTIPLIER,  # work space
+    PLANE_LOW,  # the node's slab as seen from the first centre
+    PLANE_HIGH,
+    PLANE_LINEAR,  # work space
+    PLANE_POINT,
+) = range(11)
 
 
 class Item(NamedTuple):
@@ -77,10 +82,11 @@ class Item(NamedTuple):
     direction: int  #: +1 or -1
     width: float  #: of the input that changes
     centres: Array  #: (M, D') over the other inputs
-    term: Array  #: (15, M)
+    term: Array  #: (16, M)
     axis: Array  #: (12, D')
     cuts: Array  #: (K, D') orthonormal directions across which the box may be cut; none where axes are
-    slab: Array  #: (8, K)
+    slab: Array  #: (11, K)
+    plane: Array  #: (K, M) the centres along the cut directions, from the first centre
     offset: Array  #: (M, D') A_i
     matrix: Array  #: (2, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
     vector: Array  #: (2, n) work space
@@ -112,10 +118,11 @@ def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direc
         direction,
         width[changed],
         np.empty((m, d)),
-        np.zeros((15, m)),
+        np.zeros((16, m)),
         np.zeros((12, d)),
         np.zeros((k, d)),
-        np.zeros((8, k)),
+        np.zeros((11, k)),
+        np.zeros((k, m)),
         np.empty((m, d)),
         np.empty((2, n, n)),
         np.empty((2, n)),
@@ -145,6 +152,7 @@ def fill_item(centres: Array, amplitudes: Array, width: Array, changed: int, ite
         item.term[ALONG, i] = centres[i, changed]
         item.term[AMPLITUDE, i] = item.direction * amplitudes[i]
     lay_directions(item)
+    place_centres(item)
 
 
 @inner_kernel
@@ -175,7 +183,7 @@ def lay_directions(item: Item) -> None:
             after += item.cuts[kept, j] * item.cuts[kept, j]
         scale = 0.0
         if after > 1e-12 * before and after > 0.0:
-            scale = 1.0 / np.sqrt(after)
+            scale = 1.0 / math.sqrt(after)
             kept += 1
         row = kept - 1 if scale > 0.0 else kept
         for j in range(d):
@@ -189,3 +197,34 @@ def lay_directions(item: Item) -> None:
             high += max(reach, 0.0)
         item.slab[WHOLE_LOW, k] = low - 1e-12 * (high - low)
         item.slab[WHOLE_HIGH, k] = high + 1e-12 * (high - low)
+
+
+@inner_kernel
+def place_centres(item: Item) -> None:
+    """Coordinates of the centres along the cut directions, and how far splitting distances by them can be wrong."""
+    m, d = item.centres.shape
+    count = item.cuts.shape[0]
+    defect = 0.0  # how far the directions are from orthonormal
+    for k in range(count):
+        for r in range(k + 1):
+            product = 0.0
+            for j in range(d):
+                product += item.cuts[k, j] * item.cuts[r, j]
+            if r == k and product > 0.0:
+                product -= 1.0
+            defect += 2.0 * abs(product)
+    for i in range(m):
+        rest = 0.0
+        for k in range(count):
+            along = 0.0
+            for j in range(d):
+                along += item.cuts[k, j] * (item.centres[i, j] - item.centres[0, j])
+            item.plane[k, i] = along
+        for j in range(d):
+            step = item.centres[i, j] - item.centres[0, j]
+            for k in range(count):
+                step -= item.plane[k, i] * item.cuts[k, j]
+            rest += step * step
+        rest = math.sqrt(rest)
+        size = item.term[SPREAD, 0] + item.term[SPREAD, i]
+        item.term[OFF_PLANE, i] = rest * (math.sqrt(2.0 * size) + rest) + (4.0 * defect + 1e-13) * size

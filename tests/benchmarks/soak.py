@@ -1,0 +1,149 @@
+"""The soundness soak: many random and adversarial models, every bound against attacks on it. Run by hand.
+
+    python tests/benchmarks/soak.py --models 100000 --seed 0
+
+For each model one input is attacked in both directions from many starts, and bounded by refinement with goals
+below and above what the attack attains (a goal that is below must never be claimed), from good and bad starting
+points, by fixed slices, and by the grid. It prints the number of bounds, of violations, and of goals claimed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from daskab import KernelExpansion
+from daskab.attack.attained import attained_change
+from daskab.attack.single import attack_input, start_points
+from daskab.bound import sequences
+from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.grid import grid_bound, grid_work
+from daskab.bound.nodes import BOUND
+from daskab.bound.scaled import Scaled, to_model_units
+from daskab.bound.sequences import fill_prefix, sequence_weights
+from daskab.bound.units import bound_units, refine_nodes
+
+SHARES = (0.5, 0.9, 0.999, 1.0 - 1e-9, 1.002, 1.1)
+SLICES = 3
+NODES = 60
+
+
+def adversarial(rng: np.random.Generator) -> KernelExpansion:
+    """One model of a kind that has broken a bound somewhere."""
+    kind = rng.choice(["plain", "clusters", "cancel", "outside", "short", "heavy", "plane", "duplicate", "long"])
+    d = int(rng.integers(1, 61) if rng.random() < 0.3 else rng.integers(1, 9))
+    m = int(rng.integers(1, 25) if rng.random() < 0.7 else rng.integers(1, 5))
+    centres = rng.random((m, d))
+    weights = rng.normal(size=m) * 10.0 ** rng.uniform(-1, 1, m)
+    scale = 10.0 ** rng.uniform(-1.0, 1.0) * np.sqrt(d) / 2
+    if kind == "clusters":
+        centres = np.round(rng.random((m, 1))) + 0.02 * rng.normal(size=(m, d))
+    elif kind == "cancel" and m > 1:
+        half = m // 2
+        centres[half : 2 * half] = centres[:half] + 10.0 ** rng.uniform(-6, -1) * rng.normal(size=(half, d))
+        weights[half : 2 * half] = -weights[:half] * (1.0 + 10.0 ** rng.uniform(-9, -1) * rng.normal(size=half))
+    elif kind == "outside":
+        centres += rng.normal(size=(m, d))
+    elif kind == "short":
+        scale = 10.0 ** rng.uniform(-2.0, -0.5)
+    elif kind == "heavy":
+        weights *= 10.0 ** rng.uniform(3, 6)
+    elif kind == "plane":
+        centres[:, : max(d - 2, 0)] = 0.3
+    elif kind == "duplicate":
+        centres[:] = centres[rng.integers(m, size=m)]
+    elif kind == "long":
+        scale = 10.0 ** rng.uniform(1.0, 2.5)
+    if rng.random() < 0.2:
+        weights = -np.abs(weights)
+    lengthscale = scale * (10.0 ** rng.uniform(-0.3, 0.3, d) if rng.random() < 0.3 else np.ones(d))
+    lower, upper = np.zeros(d), np.ones(d)
+    if rng.random() < 0.1:
+        upper[rng.integers(d)] = 0.0
+    return KernelExpansion(centres, weights, lengthscale, lower, upper)
+
+
+def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Bounds taken, bounds below an attained value, goals claimed, for one input of a model."""
+    s = Scaled.of(model)
+    dims = model.n_inputs
+    d = int(rng.integers(dims))
+    best = np.empty(dims + 1)
+    starts = start_points(s.centres, s.amplitudes, s.width, 12, int(rng.integers(2**31)))
+    attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
+    x = to_model_units(model, best[:dims])
+    moved = best[:dims].copy()
+    moved[d] = best[dims]
+    x_prime = x.copy()
+    x_prime[d] = to_model_units(model, moved)[d]
+    attained = attained_change(model, x, x_prime)
+    n = sequences.count(SLICES)
+    edges = np.stack([slice_edges(w, SLICES) for w in s.width])
+    tables = np.stack(
+        [contributions(np.ascontiguousarray(s.centres[:, d]), s.amplitudes, sign, edges[d])[None] for sign in DIRECTIONS]
+    )
+    point = best[None, :dims] if rng.random() < 0.7 else s.width[None] * rng.random((1, dims))
+    taken = wrong = claimed = 0
+
+    def judge(bound: float) -> None:
+        nonlocal taken, wrong
+        taken += 1
+        if not bound >= attained:
+            wrong += 1
+
+    units = (2 * d * n, 2 * (d + 1) * n, sequences.ends(SLICES), edges, tables, point, d)
+    fixed = bound_units(*units, s.centres, s.amplitudes, s.width, np.zeros(dims))
+    judge(fixed[:, BOUND].max())
+    for share in SHARES:
+        goal = np.full(dims, max(share * attained, 1e-11 * np.abs(s.amplitudes).sum()))
+        nodes = bound_units(*units, s.centres, s.amplitudes, s.width, goal)
+        closed, _, frontier, _ = refine_nodes(
+            nodes, n, s.centres, s.amplitudes, s.width, goal, np.full(dims, NODES), np.full(dims, attained)
+        )
+        bound = max(closed.max(initial=0.0), frontier[:, BOUND].max(initial=0.0))
+        judge(bound)
+        claimed += bool(bound <= goal[0])
+    if dims <= 12:
+        judge(max(by_grid(s, d, sign, tables[side, 0]) for side, sign in enumerate(DIRECTIONS)))
+    return taken, wrong, claimed
+
+
+def by_grid(s: Scaled, d: int, direction: int, table: np.ndarray) -> float:
+    """Largest grid bound over the fixed sequences of one direction."""
+    m = s.amplitudes.size
+    others = np.ascontiguousarray(np.delete(s.centres, d, axis=1))
+    width = np.delete(s.width, d)
+    work = grid_work(m, width.size, 2, 400)
+    prefix, weights, highest = np.empty((SLICES + 1, m)), np.empty(m), 0.0
+    fill_prefix(table, prefix)
+    for first, last in sequences.ends(SLICES):
+        sequence_weights(table, prefix, s.amplitudes, first, last, weights)
+        highest = max(highest, grid_bound(weights, others, width, work, 0.3, 2, 400))
+    return highest
+
+
+def main() -> None:
+    """Run the soak and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    begun = time.monotonic()
+    total = np.zeros(3, dtype=np.int64)
+    for k in range(given.models):
+        rng = np.random.default_rng([given.seed, k])
+        outcome = check(adversarial(rng), rng)
+        total += outcome
+        if outcome[1]:
+            print(f"VIOLATION: seed {given.seed}, model {k}", flush=True)
+    seconds = time.monotonic() - begun
+    print(
+        f"models {given.models} (seed {given.seed}), bounds {total[0]}, violations {total[1]}, "
+        f"goals claimed {total[2]}, {seconds:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
