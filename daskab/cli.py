@@ -75,7 +75,7 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
         certificate = outcome.certificate
         accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
         click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
-        click.echo(indent(verdict(certificate, item.classes)))
+        click.echo(indent(verdict(certificate, item.classes, item.noun)))
         state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
         click.echo(f"  Run: {outcome.folder} ({state})\n")
         code = max(code, exit_code(certificate, job.run.require_inputs))

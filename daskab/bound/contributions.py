@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
-from daskab.bound.rounding import EPS
+from daskab.bound.rounding import EPS, TINY
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def inside_increase(amplitude: float, centre: float, lower: float, upper: float)
 @inner_kernel
 def weight_error(amplitude: float, centre: float, width: float) -> float:
     """What is added to one computed increase so that it is never below the true one (METHOD, Lemma 3)."""
-    return abs(amplitude) * EPS * (16.0 + 2.0 * (width + abs(centre)))
+    return abs(amplitude) * EPS * (16.0 + 2.0 * (width + abs(centre))) + TINY
 
 
 @inner_kernel

@@ -7,18 +7,19 @@ import numpy as np
 from daskab.run.certificate import Certificate
 
 
-def inputs(n: int) -> str:
+def inputs(n: int, noun: str = "input") -> str:
     """A number of inputs, in words."""
-    return f"{n} input" if n == 1 else f"{n} inputs"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def verdict(certificate: Certificate, classes: tuple[str, str] | None = None) -> str:
+def verdict(certificate: Certificate, classes: tuple[str, str] | None = None, noun: str = "input") -> str:
     """The certificate in a few plain sentences.
 
     Parameters
     ----------
     certificate : Certificate
     classes : names of class 0 and class 1, if known
+    noun : what an input is called
     """
     moved = "from confidently one class to confidently the other"
     if classes is not None:
@@ -27,28 +28,28 @@ def verdict(certificate: Certificate, classes: tuple[str, str] | None = None) ->
     if certificate.delta is None:
         lines.append("The model has no thresholds, so its one-input bounds say nothing about a number of inputs.")
     elif certificate.no_attack_exists:
-        lines.append(f"Proved: no attack exists. Changing every input at once cannot move any point {moved}.")
-    elif certificate.inputs_required == 1:
-        lines.append(f"Nothing is proved beyond the obvious: changing 1 input may move a point {moved}.")
+        lines.append(f"Proved: no attack exists. Changing every {noun} at once cannot move any point {moved}.")
+    elif certificate.inputs_required is not None and certificate.inputs_required > 1:
+        fewer = inputs(certificate.inputs_required, noun)
+        lines.append(f"Proved: no point can be moved {moved} by changing fewer than {fewer}.")
     else:
-        k = certificate.inputs_required
-        lines.append(f"Proved: no point can be moved {moved} by changing fewer than {k} inputs.")
+        lines.append(f"Nothing is proved beyond the obvious: changing 1 {noun} may move a point {moved}.")
     attack = certificate.attack
     if attack is not None:
         lines.append(
-            f"Attack: changing {inputs(attack.n_inputs)} does it "
+            f"Attack: changing {inputs(attack.n_inputs, noun)} does it "
             f"(latent {attack.latent_x:.4g} to {attack.latent_x_prime:.4g})."
         )
     elif certificate.delta is not None and not certificate.no_attack_exists:
         lines.append("Attack: none was found.")
     if certificate.inputs_required_at_best is not None:
         lines.append(
-            f"With perfect one-input bounds the sum could prove {certificate.inputs_required_at_best}; "
+            f"With perfect one-{noun} bounds the sum could prove {certificate.inputs_required_at_best}; "
             f"ours are {looseness(certificate)}."
         )
     if not certificate.complete:
         lines.append(
-            f"Incomplete: {certificate.open_inputs} of {len(certificate.input_names)} inputs are not closed to the "
+            f"Incomplete: {certificate.open_inputs} of {len(certificate.input_names)} {noun}s are not closed to the "
             "tolerance. What is proved holds; more time or a larger budget may prove more."
         )
     return "\n".join(lines)

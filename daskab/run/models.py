@@ -27,6 +27,7 @@ class JobModel:
     name: str
     model: KernelExpansion
     classes: tuple[str, str] | None
+    noun: str  #: what an input is called
 
 
 def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
@@ -39,9 +40,9 @@ def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 save_model(fit(job.data, spec), path)
             digits = job.data.classes
-            yield JobModel(spec.name, load_model(path), (str(digits[0]), str(digits[1])))
+            yield JobModel(spec.name, load_model(path), (str(digits[0]), str(digits[1])), "pixel")
         else:
-            yield JobModel(spec.name, load_model(spec.file), None)
+            yield JobModel(spec.name, load_model(spec.file), None, "input")
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:

@@ -4,7 +4,8 @@
 
 For each model one input is attacked in both directions from many starts, and bounded by refinement with goals
 below and above what the attack attains (a goal that is below must never be claimed), from good and bad starting
-points, by fixed slices, and by the grid. It prints the number of bounds, of violations, and of goals claimed.
+points, by fixed slices, and now and then by the grid. It prints the number of bounds, of violations, and of goals
+claimed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from daskab.bound.units import bound_units, refine_nodes
 
 SHARES = (0.5, 0.9, 0.999, 1.0 - 1e-9, 1.002, 1.1)
 SLICES = 3
-NODES = 60
+NODES = 30
 
 
 def adversarial(rng: np.random.Generator) -> KernelExpansion:
@@ -71,7 +72,7 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
     dims = model.n_inputs
     d = int(rng.integers(dims))
     best = np.empty(dims + 1)
-    starts = start_points(s.centres, s.amplitudes, s.width, 12, int(rng.integers(2**31)))
+    starts = start_points(s.centres, s.amplitudes, s.width, 6, int(rng.integers(2**31)))
     attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
     x = to_model_units(model, best[:dims])
     moved = best[:dims].copy()
@@ -82,7 +83,10 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
     n = sequences.count(SLICES)
     edges = np.stack([slice_edges(w, SLICES) for w in s.width])
     tables = np.stack(
-        [contributions(np.ascontiguousarray(s.centres[:, d]), s.amplitudes, sign, edges[d])[None] for sign in DIRECTIONS]
+        [
+            contributions(np.ascontiguousarray(s.centres[:, d]), s.amplitudes, sign, edges[d])[None]
+            for sign in DIRECTIONS
+        ]
     )
     point = best[None, :dims] if rng.random() < 0.7 else s.width[None] * rng.random((1, dims))
     taken = wrong = claimed = 0
@@ -96,7 +100,7 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
     units = (2 * d * n, 2 * (d + 1) * n, sequences.ends(SLICES), edges, tables, point, d)
     fixed = bound_units(*units, s.centres, s.amplitudes, s.width, np.zeros(dims))
     judge(fixed[:, BOUND].max())
-    for share in SHARES:
+    for share in rng.choice(SHARES, 2, replace=False):
         goal = np.full(dims, max(share * attained, 1e-11 * np.abs(s.amplitudes).sum()))
         nodes = bound_units(*units, s.centres, s.amplitudes, s.width, goal)
         closed, _, frontier, _ = refine_nodes(
@@ -105,7 +109,7 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
         bound = max(closed.max(initial=0.0), frontier[:, BOUND].max(initial=0.0))
         judge(bound)
         claimed += bool(bound <= goal[0])
-    if dims <= 12:
+    if dims <= 12 and rng.random() < 0.1:
         judge(max(by_grid(s, d, sign, tables[side, 0]) for side, sign in enumerate(DIRECTIONS)))
     return taken, wrong, claimed
 
