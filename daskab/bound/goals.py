@@ -14,19 +14,27 @@ Array = NDArray[np.float64]
 FLOOR = 1e-11
 """Goals are never below this share of sum |a_i|: closer than that, rounding is all there is to see."""
 
+MARGIN_SHARE = 0.7
+LEAST_RTOL = 1e-5
+"""A tolerance is cut to this share of the margin that would cost an input, but not below this."""
+
 
 def goals(attained: Array, amplitudes: Array, delta: float | None, rtol: float) -> Array:
     """Goal (D,) of every input: (1 + rtol) times what it attains, or what the n-th input attains if more.
 
     With n the number of inputs the attained values need to reach ``delta``, an input that is shown to
     change the latent by no more than the n-th largest attained value cannot raise the sum of n by more
-    than the tolerance, so its own bound need not come closer (METHOD, Lemma 7).
+    than the tolerance, so its own bound need not come closer (METHOD, Lemma 7). Where delta lies so little above
+    the n - 1 largest attained values that the tolerance would cost an input, a smaller one is used.
     """
     level = 0.0
     if delta is not None:
-        n = inputs_required(largest_sums(attained, towards=-math.inf), delta)
+        sums = largest_sums(attained, towards=-math.inf)
+        n = inputs_required(sums, delta)
         if n is not None:
             level = float(np.sort(attained)[-n])
+            if n > 1 and sums[n - 2] > 0.0:
+                rtol = min(rtol, max(MARGIN_SHARE * (delta / float(sums[n - 2]) - 1.0), LEAST_RTOL))
     floor = FLOOR * float(np.sum(np.abs(amplitudes)))
     return np.maximum(np.maximum(attained, level) * (1.0 + rtol), floor)
 

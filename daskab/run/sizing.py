@@ -88,6 +88,9 @@ def measure(question: Question, s: Scaled) -> Pace:
     take = min(SAMPLED_UNITS, sequence_ends.shape[0])
     edges = np.stack([slice_edges(w, question.slices) for w in s.width])
     best = np.empty(question.n_inputs + 1)
+    # What a node of the first round may open, as `rounds.allowance` has it.
+    share = min(NODES_A_ROUND, question.node_budget // (2 * sequence_ends.shape[0]))
+    allowance = np.full(question.n_inputs, share)
     sampled = np.unique(np.linspace(0, question.n_inputs - 1, SAMPLES).astype(int))
     seconds = np.zeros((sampled.size + 1, 2))
     opened = np.full(sampled.size + 1, float(take))
@@ -104,7 +107,6 @@ def measure(question: Question, s: Scaled) -> Pace:
             start, start + take, sequence_ends, edges, tables, points, d, s.centres, s.amplitudes, s.width, goal
         )
         if question.method == "adaptive":
-            allowance = np.full(question.n_inputs, min(NODES_A_ROUND, question.node_budget))
             used = refine_nodes(nodes, sequence_ends.shape[0], s.centres, s.amplitudes, s.width, goal, allowance, goal)[
                 1
             ]

@@ -53,6 +53,14 @@ def test_goals_keep_the_sum_within_tolerance(attained: list[float], delta: float
     assert np.sort(goal)[::-1][:n].sum() <= best * (1 + rtol) * (1 + 1e-12)
 
 
+def test_a_close_delta_tightens_the_goals() -> None:
+    values = np.array([1.0, 0.5, 0.25])
+    delta = 1.5 * (1 + 1e-4)
+    goal = goals(values, np.array([0.0]), delta, 0.01)
+    assert np.sort(goal)[::-1][:2].sum() < delta
+    assert np.sort(goals(values, np.array([0.0]), 1.6, 0.01))[::-1][:2].sum() == pytest.approx(1.515)
+
+
 def test_trivial_bound_covers_every_change() -> None:
     amplitudes = np.array([3.0, -1.0, 1e-3])
     assert trivial_bound(amplitudes) > 4.001

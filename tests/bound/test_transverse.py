@@ -26,6 +26,7 @@ from daskab.bound.item import (
     Item,
     item_of,
 )
+from daskab.bound.projection import projected_bound
 from daskab.bound.shells import below_level, settle, taylor_rest
 from daskab.bound.transverse import cheap_bound, fill_reach, quadratic_bound, sign_bound
 
@@ -108,6 +109,7 @@ def test_slabs_hold_what_they_should(node: Node, seed: int) -> None:
     slack = 1e-13 * np.abs(node[1]).sum()
     assert sign_bound(made) >= best - slack
     assert quadratic_bound(made, 0.0) >= best - slack
+    assert projected_bound(made, 0.0) >= best - slack
     made.axis[POINT] = points[rng.integers(len(points))]
     for level in (0.7 * best, 0.999 * best, best * (1.0 - 1e-9)):
         assert not (level > 0.0 and below_level(made, level) and best > level)
@@ -175,6 +177,14 @@ def test_taylor_rest_in_ball_arithmetic() -> None:
         exact = x.exp() - 1 - x - x * x / 2
         error = float(abs(arb(float(taylor_rest(s))) - exact).upper())
         assert error <= 2.0**-52 * 4.0 * (abs(s) ** 3 + np.exp(s) * (abs(s) >= 0.5))
+
+
+def test_the_projection_sees_how_far_the_box_lies_off_the_plane() -> None:
+    """Two centres far outside the box along an input on which they agree: only the distance makes them small."""
+    centres = np.array([[0.0, 3.0, 0.2, 0.1], [0.0, 3.0, 0.8, 0.3]])
+    made = item(centres, np.array([1.0, 0.5]), np.ones(4), 0)
+    best = values(made, sample(made, np.random.default_rng(0), 4000)).max()
+    assert best <= projected_bound(made, 0.0) <= 1.3 * best  # in the plane alone it would be about 1.4
 
 
 def test_one_positive_weight_is_exact() -> None:
