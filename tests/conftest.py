@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,11 @@ def problems() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("the problem suite is not here; set DASKAB_PROBLEMS to its folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def short_rounds() -> Iterator[None]:
+    """Rounds of so few nodes that a small model goes through several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daskab.run.rounds.NODES_A_ROUND", 16)
+        yield

@@ -25,7 +25,7 @@ class ProgressDisplay:
         self._task = TaskID(0)
         self._name = ""
         self._total = self._done = self._open = 0
-        self._logged = time.monotonic()
+        self._logged: float | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -61,6 +61,8 @@ class ProgressDisplay:
         text = f"{self._label}: {self._name}" + (f", {self._open} sequences open" if self._open else "")
         if self._live is not None:
             self._live.update(self._task, description=text, completed=self._done, total=self._total)
+        elif self._logged is None:
+            self._logged = time.monotonic()  # compiling before the first stage does not count
         elif time.monotonic() - self._logged >= LOG_EVERY:
             self._logged = time.monotonic()
             print(f"{text}, {self._done} of {self._total} tasks", file=sys.stderr, flush=True)

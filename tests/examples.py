@@ -1,0 +1,115 @@
+"""Small models and helpers for tests of whole runs: asked in-process, in a subprocess, snapshotted, damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import daskab
+from daskab import KernelExpansion
+from daskab.run import workspace
+from daskab.run.certify import make_question
+from daskab.run.driver import Outcome, run_question
+from daskab.run.executors import Executor
+from daskab.run.executors.inline import Inline
+from daskab.run.job import AttackOptions, BoundOptions, bound_options
+from daskab.run.plan import Plan
+from daskab.run.records import Record, Task
+from daskab.run.tasks import execute
+
+ATTACK = AttackOptions(starts=4)
+
+# The tolerance is out of reach, so every node budget is used up, in several rounds (see `short_rounds`).
+ADAPTIVE = bound_options(slices=2, rtol=1e-9, node_budget=150)
+FIXED = bound_options(method="fixed", slices=3)
+OPTIONS = {"adaptive": ADAPTIVE, "fixed": FIXED}
+
+
+def mixed_model(m: int = 6, d: int = 3, seed: int = 1) -> KernelExpansion:
+    """Weights of both signs, per-input units, a box away from zero, thresholds an attack can cross."""
+    rng = np.random.default_rng(seed)
+    lower = rng.uniform(-5.0, 5.0, d)
+    size = rng.uniform(0.5, 4.0, d)
+    model = KernelExpansion(
+        lower + size * rng.random((m, d)), rng.normal(size=m), 0.5 * size, lower, lower + size, variance=1.5
+    )
+    low, high = np.percentile(model.latent(lower + size * rng.random((200, d))), [1, 99])
+    return model.replace(latent_low=float(low), latent_high=float(high), input_names=[f"in{j}" for j in range(d)])
+
+
+class Logged(Inline):
+    """The inline executor, noting what it did; it may stop after a number of tasks, or be interrupted there."""
+
+    def __init__(self, most: int | None = None, *, interrupt: bool = False) -> None:
+        self.most = most
+        self.interrupt = interrupt
+        self.did: list[str] = []
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+        for task in tasks:
+            if len(self.did) == self.most:
+                if self.interrupt:
+                    raise KeyboardInterrupt
+                return
+            record = execute(folder, run_id, task)
+            self.did.append(task.key)
+            yield record
+
+
+def ask(
+    model: KernelExpansion,
+    bound: BoundOptions,
+    runs: Path,
+    executor: Executor | None = None,
+    *,
+    cut: tuple[int, int, int] = (5, 2, 60),
+    time_limit: float | None = None,
+) -> Outcome:
+    """Answer a question in this process, cut into a few tasks of ``(batch, block, node_batch)``; see `Plan`."""
+    question = make_question(model, bound, ATTACK)
+    folder = runs / question.run_id
+    if not workspace.exists(folder):
+        workspace.create(folder, Plan(question, *cut), model)
+    return run_question(question, model, runs, executor or Inline(), time_limit=time_limit)
+
+
+def sealed(outcome: Outcome) -> bytes:
+    """The bytes of a run's certificate."""
+    return (outcome.folder / "certificate.json").read_bytes()
+
+
+def run_folder(runs: Path) -> Path:
+    """The one run directory in ``runs``."""
+    (folder,) = (p for p in runs.iterdir() if p.name != "models")
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Time of change and content of every file under a folder but the lock."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock")
+    return {str(p.relative_to(folder)): (p.stat().st_mtime_ns, p.read_bytes()) for p in files}
+
+
+def environment() -> dict[str, str]:
+    """Of a subprocess that shall import the same daskab as this process, from any working directory."""
+    here = str(Path(daskab.__file__).parent.parent)
+    path = os.environ.get("PYTHONPATH")
+    return os.environ | {"PYTHONPATH": here if not path else f"{here}{os.pathsep}{path}"}
+
+
+def start(*args: str | Path, cwd: Path, group: bool = False) -> subprocess.Popen[str]:
+    """Start daskab's command line, in a process group of its own if wanted."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "daskab.cli", *map(str, args)],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=group,
+    )

@@ -1,0 +1,294 @@
+"""Whole runs: any executor, any batching, any interruption, one certificate."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment, mixed_model, sealed, snapshot
+
+from daskab import BusyError, IntegrityError, certify, save_model
+from daskab.run.certify import make_question
+from daskab.run.driver import Outcome, run_question
+from daskab.run.executors import executor
+from daskab.run.executors.inline import Inline
+from daskab.run.executors.processes import Processes
+from daskab.run.records import Record
+from daskab.run.workspace import one_writer, open_workspace
+
+MODEL = mixed_model()
+
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
+
+@pytest.fixture(scope="module")
+def whole(short_rounds: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """An undisturbed run of each method."""
+    return {name: ask(MODEL, bound, tmp_path_factory.mktemp(name)) for name, bound in OPTIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    """One cluster for all tests that need one: it takes seconds to start."""
+    with Processes() as workers:
+        yield workers
+
+
+def n_rounds(outcome: Outcome) -> int:
+    return len(list((outcome.folder / "evidence.zarr" / "rounds").glob("[0-9]*")))
+
+
+def n_tasks(outcome: Outcome) -> int:
+    return len(list((outcome.folder / "records").glob("*.json")))
+
+
+def test_the_examples_are_worth_testing(whole: dict[str, Outcome]) -> None:
+    adaptive, fixed = whole["adaptive"], whole["fixed"]
+    assert n_rounds(adaptive) >= 3
+    assert n_tasks(adaptive) >= 15
+    assert n_rounds(fixed) == 1
+    assert n_tasks(fixed) >= 10
+    assert fixed.certificate.complete
+    assert adaptive.certificate.attack is not None
+    for outcome in whole.values():
+        assert (outcome.sealed, outcome.found) == (True, False)
+        assert outcome.folder.name == outcome.certificate.run_id
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_processes_give_the_same_bytes(method: str, processes: Processes, tmp_path: Path) -> None:
+    model = MODEL if method == "adaptive" else mixed_model(9, 4, seed=2)
+    spread = ask(model, OPTIONS[method], tmp_path / "processes", processes)
+    here = ask(model, OPTIONS[method], tmp_path / "inline", cut=(9, 3, 200))
+    assert spread.sealed
+    assert spread.certificate.evidence_sha256 == here.certificate.evidence_sha256
+    assert sealed(spread) == sealed(here)
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+@pytest.mark.parametrize("cut", [(2, 1, 20), (7, 3, 10**6)])
+def test_batching_leaves_no_trace(
+    method: str, cut: tuple[int, int, int], whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    outcome = ask(MODEL, OPTIONS[method], tmp_path, cut=cut)
+    assert n_tasks(outcome) != n_tasks(whole[method])
+    assert outcome.certificate.upper_bound.tobytes() == whole[method].certificate.upper_bound.tobytes()
+    assert sealed(outcome) == sealed(whole[method])
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+def test_a_plan_sized_by_timing_leaves_no_trace(batch: int | None, whole: dict[str, Outcome], tmp_path: Path) -> None:
+    question = make_question(MODEL, FIXED, ATTACK)
+    outcome = run_question(question, MODEL, tmp_path, Inline(), batch=batch)
+    plan = open_workspace(outcome.folder).plan
+    assert batch in (None, plan.batch)
+    assert sealed(outcome) == sealed(whole["fixed"])
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_asked_again_it_is_found(method: str, tmp_path: Path) -> None:
+    first = ask(MODEL, OPTIONS[method], tmp_path)
+    before = snapshot(first.folder)
+    workers = Logged()
+    again = ask(MODEL, OPTIONS[method], tmp_path, workers)
+    assert again.found
+    assert again.sealed
+    assert workers.did == []
+    assert snapshot(first.folder) == before
+    assert again.certificate.to_json() == first.certificate.to_json()
+    assert again.certificate.witnesses is not None
+    assert first.certificate.witnesses is not None
+    assert np.array_equal(again.certificate.witnesses.x, first.certificate.witnesses.x)
+    assert np.array_equal(again.certificate.witnesses.moved_to, first.certificate.witnesses.moved_to)
+
+
+def test_another_question_is_another_run(tmp_path: Path) -> None:
+    first = ask(MODEL, FIXED, tmp_path)
+    before = snapshot(first.folder)
+    folders = {first.folder}
+    for slices in (1, 2):
+        folders.add(ask(MODEL, FIXED.model_copy(update={"slices": slices}), tmp_path).folder)
+    folders.add(ask(MODEL.replace(weights=2 * MODEL.weights), FIXED, tmp_path).folder)
+    assert len(folders) == 4
+    assert snapshot(first.folder) == before
+
+
+def test_a_model_differing_in_accuracy_alone_is_the_same_question(tmp_path: Path) -> None:
+    ask(MODEL, FIXED, tmp_path)
+    assert ask(MODEL.replace(accuracy=0.9), FIXED, tmp_path).found
+
+
+def test_the_run_id_is_the_same_in_another_process(tmp_path: Path) -> None:
+    save_model(MODEL, tmp_path / "model.npz")
+    code = (
+        "from daskab import load_model\n"
+        "from daskab.run.certify import make_question\n"
+        "from daskab.run.job import AttackOptions, bound_options\n"
+        f"bound, attack = bound_options(**{ADAPTIVE.model_dump()}), AttackOptions(**{ATTACK.model_dump()})\n"
+        "print(make_question(load_model('model.npz'), bound, attack).run_id)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == make_question(MODEL, ADAPTIVE, ATTACK).run_id
+
+
+@pytest.mark.parametrize(
+    ("method", "most", "interrupt"),
+    [("adaptive", 0, True), ("adaptive", 3, False), ("adaptive", 12, True), ("fixed", 1, False), ("fixed", 8, True)],
+)
+def test_an_interrupted_run_goes_on_with_what_is_missing(
+    method: str, most: int, interrupt: bool, whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    first, second = Logged(most, interrupt=interrupt), Logged()
+    if interrupt:
+        with pytest.raises(KeyboardInterrupt):
+            ask(MODEL, OPTIONS[method], tmp_path, first)
+    else:
+        stopped = ask(MODEL, OPTIONS[method], tmp_path, first)
+        assert not stopped.sealed
+        assert not (stopped.folder / "certificate.json").exists()
+    outcome = ask(MODEL, OPTIONS[method], tmp_path, second)
+    assert sealed(outcome) == sealed(whole[method])
+    assert len(first.did) == most
+    assert not set(first.did) & set(second.did)
+    assert {f"{key}.json" for key in first.did + second.did} == {p.name for p in (outcome.folder / "records").iterdir()}
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_what_is_proved_so_far_holds(method: str, whole: dict[str, Outcome], tmp_path: Path) -> None:
+    full = whole[method].certificate
+    for most in range(1, n_tasks(whole[method]), 7):
+        outcome = ask(MODEL, OPTIONS[method], tmp_path / str(most), Logged(most))
+        partial = outcome.certificate
+        assert not outcome.sealed
+        assert not partial.complete
+        assert np.all(np.isfinite(partial.upper_bound))
+        assert np.all(partial.upper_bound >= partial.attained)
+        assert np.all(partial.upper_bound >= full.attained)
+        assert partial.no_attack_exists is False
+        assert partial.inputs_required is not None
+        assert full.inputs_required is not None
+        assert partial.inputs_required <= full.inputs_required
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_a_time_limit_leaves_a_sound_certificate_and_a_run_that_goes_on(
+    method: str, whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    late = ask(MODEL, OPTIONS[method], tmp_path, time_limit=1e-9)
+    assert (late.sealed, late.found, late.certificate.complete) == (False, False, False)
+    assert late.certificate.open_inputs == MODEL.n_inputs
+    assert late.certificate.witnesses is not None
+    for d in range(MODEL.n_inputs):
+        x, x_prime = late.certificate.witnesses.pair(d)
+        assert np.array_equal(x, x_prime)
+    assert np.all(np.isfinite(late.certificate.upper_bound))
+    assert np.all(late.certificate.upper_bound >= late.certificate.attained)
+    assert np.all(late.certificate.upper_bound >= whole[method].certificate.attained)
+    incomplete = late.folder / "certificate.incomplete.json"
+    assert incomplete.read_text() == late.certificate.to_json()
+    assert not (late.folder / "certificate.json").exists()
+    on_time = ask(MODEL, OPTIONS[method], tmp_path)
+    assert on_time.sealed
+    assert not on_time.found
+    assert not incomplete.exists()
+    assert sealed(on_time) == sealed(whole[method])
+
+
+def test_one_writer_a_run(tmp_path: Path) -> None:
+    question = make_question(MODEL, FIXED, ATTACK)
+    with one_writer(tmp_path / question.run_id):
+        with pytest.raises(BusyError, match=question.run_id) as caught:
+            run_question(question, MODEL, tmp_path, Inline())
+        assert caught.value.exit_code == 75
+        assert not (tmp_path / question.run_id / "plan.json").exists()
+    assert ask(MODEL, FIXED, tmp_path).sealed
+
+
+def test_progress_hears_of_every_task(tmp_path: Path) -> None:
+    heard: list[tuple[str, int, int]] = []
+    advanced: list[str] = []
+
+    class Listener:
+        def stage(self, name: str, total: int, done: int) -> None:
+            heard.append((name, total, done))
+
+        def advance(self, record: Record) -> None:
+            advanced.append(record.task)
+
+    question = make_question(MODEL, ADAPTIVE, ATTACK)
+    ask(MODEL, ADAPTIVE, tmp_path, Logged(3))
+    outcome = run_question(question, MODEL, tmp_path, Inline(), progress=Listener())
+    assert sum(total for _, total, _ in heard) == n_tasks(outcome)
+    assert sum(done for _, _, done in heard) == 3
+    assert len(advanced) == n_tasks(outcome) - 3
+    assert [name for name, _, _ in heard][:3] == ["contributions", "attack", "joint attack"]
+
+
+def test_a_run_removed_and_asked_for_again_in_one_process(whole: dict[str, Outcome], tmp_path: Path) -> None:
+    for cut in ((3, 1, 100), (7, 3, 200)):
+        outcome = ask(MODEL, FIXED, tmp_path, cut=cut)
+        assert not outcome.found
+        assert sealed(outcome) == sealed(whole["fixed"])
+        shutil.rmtree(outcome.folder)
+
+
+@pytest.mark.parametrize("left", ["everything", "templates"])
+def test_a_run_killed_while_it_was_laid_out(left: str, whole: dict[str, Outcome], tmp_path: Path) -> None:
+    """The plan is written last; without one, whatever else is there is laid out again, for another plan."""
+    folder = ask(MODEL, FIXED, tmp_path, cut=(3, 1, 100)).folder
+    (folder / "plan.json").unlink()
+    (folder / "certificate.json").unlink()
+    if left == "templates":
+        shutil.rmtree(folder / "records")
+    outcome = ask(MODEL, FIXED, tmp_path, cut=(7, 3, 200))
+    assert not outcome.found
+    assert sealed(outcome) == sealed(whole["fixed"])
+
+
+@pytest.mark.parametrize("how", ["digit", "truncated", "empty", "other run"])
+def test_a_certificate_that_is_not_what_was_sealed_is_refused(
+    how: str, whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(whole["fixed"].folder, tmp_path / whole["fixed"].folder.name)
+    path = folder / "certificate.json"
+    text = path.read_text()
+    if how == "digit":
+        required = whole["fixed"].certificate.inputs_required
+        other = text.replace(f'"inputs_required":{required},', f'"inputs_required":{(required or 0) + 1},')
+        assert other != text
+    elif how == "other run":
+        other = sealed(whole["adaptive"]).decode()
+    else:
+        other = text[: len(text) // 2] if how == "truncated" else ""
+    path.write_text(other)
+    with pytest.raises(IntegrityError, match=r"certificate\.json: .*remove it and run again"):
+        ask(MODEL, FIXED, tmp_path)
+    path.unlink()
+    workers = Logged()
+    assert sealed(ask(MODEL, FIXED, tmp_path, workers)) == text.encode()
+    assert workers.did == []
+
+
+def test_certify_keeps_nothing_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    certificate = certify(MODEL, method="fixed", slices=3)
+    assert list(tmp_path.iterdir()) == [tmp_path / "tmp"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+    kept = certify(MODEL, method="fixed", slices=3, runs="kept")
+    assert kept.to_json() == certificate.to_json()
+    assert (tmp_path / "kept" / kept.run_id / "certificate.json").exists()
+
+
+def test_an_unknown_executor_is_named() -> None:
+    with pytest.raises(ValueError, match="executor: 'slurm' is not one of inline, processes"):
+        executor("slurm")

@@ -1,0 +1,88 @@
+"""The problem suite: no bound below what is attained there, and no more certified than an attack allows."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from daskab import Certificate, certify, load_model
+
+FOLDER = Path(os.environ.get("DASKAB_PROBLEMS", ""))
+NAMES = sorted(json.loads((FOLDER / "attained.json").read_text())) if FOLDER.name else ["none"]
+TRAPS = sorted(p.stem for p in (FOLDER / "traps").glob("*.npz")) if FOLDER.name else ["none"]
+
+METHODS: dict[str, dict[str, Any]] = {"adaptive": {"node_budget": 400}, "fixed": {"method": "fixed", "slices": 10}}
+
+SLOW = {"mnist28_0v1_l2.154_m4", "few_90067", "few_90153"}  # if adaptive: many inputs, each with hard nodes
+
+# The attained values of the suite are not rounded down.
+ROUNDING = 1.0 - 1e-12
+
+
+def certified(path: Path, method: str, done: dict[tuple[Path, str], Certificate]) -> Certificate:
+    if (path, method) not in done:
+        done[path, method] = certify(load_model(path), **METHODS[method])
+    return done[path, method]
+
+
+def cases(names: list[str]) -> list[Any]:
+    """Every name with every method, some marked slow."""
+    return [
+        pytest.param(name, method, marks=pytest.mark.slow if name in SLOW and method == "adaptive" else ())
+        for name in names
+        for method in METHODS
+    ]
+
+
+@pytest.fixture(scope="module")
+def done() -> dict[tuple[Path, str], Certificate]:
+    """Certificates made so far."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "method"), cases(NAMES))
+def test_problem(name: str, method: str, problems: Path, done: dict[tuple[Path, str], Certificate]) -> None:
+    table = json.loads((problems / "attained.json").read_text())[name]
+    certificate = certified(problems / f"{name}.npz", method, done)
+    known = np.array(table["attained"])
+    assert np.all(certificate.upper_bound >= known * ROUNDING)
+    assert np.all(certificate.upper_bound >= certificate.attained)
+    assert certificate.inputs_required is not None
+    assert certificate.inputs_required <= table["k_attained"]
+    assert certificate.inputs_required_at_best is not None
+    assert certificate.inputs_required <= certificate.inputs_required_at_best
+    assert certificate.attack_inputs is not None
+    assert certificate.inputs_required <= certificate.attack_inputs
+    assert certificate.inputs_required <= table["k_joint_attack"]
+    assert not certificate.no_attack_exists
+    if method == "fixed":
+        assert certificate.complete
+
+
+@pytest.mark.parametrize(("name", "method"), cases(TRAPS))
+def test_trap(name: str, method: str, problems: Path, done: dict[tuple[Path, str], Certificate]) -> None:
+    path = problems / "traps" / f"{name}.npz"
+    with np.load(path) as trap:
+        d, attained, x, x_prime = int(trap["input"]), float(trap["attained"]), trap["x"], trap["x_prime"]
+    certificate = certified(path, method, done)
+    assert certificate.upper_bound[d] >= attained * ROUNDING
+    assert np.all(certificate.upper_bound >= certificate.attained)
+    assert np.flatnonzero(x != x_prime).tolist() == [d]
+    latent = load_model(path).latent([x, x_prime])
+    assert latent[1] - latent[0] == pytest.approx(attained, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_units_make_no_difference(method: str, problems: Path, done: dict[tuple[Path, str], Certificate]) -> None:
+    """Per-input lengthscales, a box far from [0, 1] and a constant: the same bounds, the same k."""
+    plain = certified(problems / "credit_l2_m4.npz", method, done)
+    raw = certified(problems / "credit_l2_m4_rawunits.npz", method, done)
+    assert raw.upper_bound == pytest.approx(plain.upper_bound, rel=1e-6)
+    assert raw.attained == pytest.approx(plain.attained, rel=1e-6)
+    for name in ("inputs_required", "inputs_required_at_best", "attack_inputs", "open_inputs", "complete"):
+        assert getattr(raw, name) == getattr(plain, name), name
