@@ -18,7 +18,10 @@ TRAPS = sorted(p.stem for p in (FOLDER / "traps").glob("*.npz")) if FOLDER.name 
 
 METHODS: dict[str, dict[str, Any]] = {"adaptive": {"node_budget": 400}, "fixed": {"method": "fixed", "slices": 10}}
 
-SLOW = {"mnist28_0v1_l2.154_m4", "few_90067", "few_90153"}  # if adaptive: many inputs, each with hard nodes
+# Many inputs, or hard ones.
+SLOW = {(name, "adaptive") for name in NAMES if name.startswith("mnist28")}
+SLOW |= {("mnist28_0v1_l2.154_m4", "fixed"), ("mnist28_0v1_l10_m4", "fixed")}
+SLOW |= {("few_90067", "adaptive"), ("few_90153", "adaptive")}
 
 # The attained values of the suite are not rounded down.
 ROUNDING = 1.0 - 1e-12
@@ -33,7 +36,7 @@ def certified(path: Path, method: str, done: dict[tuple[Path, str], Certificate]
 def cases(names: list[str]) -> list[Any]:
     """Every name with every method, some marked slow."""
     return [
-        pytest.param(name, method, marks=pytest.mark.slow if name in SLOW and method == "adaptive" else ())
+        pytest.param(name, method, marks=pytest.mark.slow if (name, method) in SLOW else ())
         for name in names
         for method in METHODS
     ]

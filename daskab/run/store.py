@@ -135,6 +135,8 @@ class Evidence:
         with warnings.catch_warnings(), self._readable("zarr.json"):
             # zarr warns that other implementations may not read this; ours and xarray do.
             warnings.filterwarnings("ignore", message="Consolidated metadata")
+            # A killed worker leaves zarr's temporary files behind.
+            warnings.filterwarnings("ignore", message=r"Object at \S*\.partial is not recognized")
             zarr.consolidate_metadata(str(self.path))
 
     def n_batches(self, number: int) -> int:

@@ -40,14 +40,14 @@ def wait_for_records(running: subprocess.Popen[str], runs: Path, least: int) -> 
         time.sleep(0.02)
 
 
-def processes_of(session: int) -> list[str]:
-    """Command lines of the processes of a session that still run."""
-    found = []
+def processes_of(session: int) -> dict[int, str]:
+    """Ids and command lines of the processes of a session that still run."""
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
             if int(of) == session and state != "Z":
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
@@ -147,6 +147,21 @@ def test_workers_end_with_their_client(
         assert time.monotonic() < deadline, processes_of(running.pid)
         time.sleep(0.1)
     assert finish(job, tmp_path) == 0
+    assert (run_folder(tmp_path) / "certificate.json").read_bytes() == undisturbed
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Path) -> None:
+    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--executor", "processes", cwd=job, group=True)
+    try:
+        wait_for_records(running, tmp_path, 4)
+        workers = [pid for pid, command in processes_of(running.pid).items() if "spawn_main" in command]
+        os.kill(workers[0], signal.SIGKILL)
+        _, err = running.communicate(timeout=PATIENCE)
+    finally:
+        running.kill()
+    assert running.returncode == 0, err
+    assert "Traceback" not in err
     assert (run_folder(tmp_path) / "certificate.json").read_bytes() == undisturbed
 
 
@@ -274,11 +289,14 @@ def test_a_record_under_another_name_counts_for_nothing(copy: Path, done: Outcom
     assert again(copy) == (sealed(done), {"round-0-000001"})
 
 
+@pytest.mark.filterwarnings("error")
 def test_partial_files_are_ignored(copy: Path, done: Outcome) -> None:
     (copy / "records" / ".round-0-000000.json.123.partial").write_bytes(b'{"task"')
     (copy / ".plan.json.123.partial").write_bytes(b"{")
     (copy / ".model.npz.123.partial").write_bytes(b"PK")
-    (copy / "evidence.zarr" / "attained" / "c" / "0.0123456789abcdef.partial").write_bytes(b"\0" * 10)
+    evidence = copy / "evidence.zarr"
+    for folder in (evidence, evidence / "attained" / "c", evidence / "rounds" / "0" / "frontier" / "0"):
+        (folder / "zarr.0123456789abcdef.partial").write_bytes(b"{")
     assert again(copy) == (sealed(done), set())
 
 
@@ -311,9 +329,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize(
+    ("how", "is_sealed"),
+    [("flipped", True), ("deleted", True), ("flipped", False), ("empty", False), ("deleted", False)],
+)
 @pytest.mark.parametrize("name", ["plan.json", "model.npz", "evidence.zarr/zarr.json"])
-@pytest.mark.parametrize("is_sealed", [True, False])
 def test_a_damaged_foundation_is_refused_in_one_line(
     name: str,
     how: str,

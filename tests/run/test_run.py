@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +37,14 @@ def whole(short_rounds: None, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Processes]:
-    """One cluster for all tests that need one: it takes seconds to start."""
-    with Processes() as workers:
+    """One cluster for all tests that need one: it takes seconds to start. It is not the only one on its machine."""
+    with socket.socket() as another, ExitStack() as stack:
+        with suppress(OSError):  # if it is taken, so much the better
+            another.bind(("127.0.0.1", 8787))
+            another.listen()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            workers = stack.enter_context(Processes())
         yield workers
 
 
@@ -70,8 +79,9 @@ def test_processes_give_the_same_bytes(method: str, processes: Processes, tmp_pa
     assert sealed(spread) == sealed(here)
 
 
-@pytest.mark.parametrize("method", OPTIONS)
-@pytest.mark.parametrize("cut", [(2, 1, 20), (7, 3, 10**6)])
+@pytest.mark.parametrize(
+    ("method", "cut"), [("adaptive", (2, 1, 20)), ("adaptive", (7, 3, 10**6)), ("fixed", (2, 1, 60))]
+)
 def test_batching_leaves_no_trace(
     method: str, cut: tuple[int, int, int], whole: dict[str, Outcome], tmp_path: Path
 ) -> None:
@@ -81,7 +91,7 @@ def test_batching_leaves_no_trace(
     assert sealed(outcome) == sealed(whole[method])
 
 
-@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize("batch", [None, 12])
 def test_a_plan_sized_by_timing_leaves_no_trace(batch: int | None, whole: dict[str, Outcome], tmp_path: Path) -> None:
     question = make_question(MODEL, FIXED, ATTACK)
     outcome = run_question(question, MODEL, tmp_path, Inline(), batch=batch)
@@ -90,12 +100,11 @@ def test_a_plan_sized_by_timing_leaves_no_trace(batch: int | None, whole: dict[s
     assert sealed(outcome) == sealed(whole["fixed"])
 
 
-@pytest.mark.parametrize("method", OPTIONS)
-def test_asked_again_it_is_found(method: str, tmp_path: Path) -> None:
-    first = ask(MODEL, OPTIONS[method], tmp_path)
+def test_asked_again_it_is_found(tmp_path: Path) -> None:
+    first = ask(MODEL, FIXED, tmp_path)
     before = snapshot(first.folder)
     workers = Logged()
-    again = ask(MODEL, OPTIONS[method], tmp_path, workers)
+    again = ask(MODEL, FIXED, tmp_path, workers)
     assert again.found
     assert again.sealed
     assert workers.did == []
@@ -163,7 +172,7 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(
 @pytest.mark.parametrize("method", OPTIONS)
 def test_what_is_proved_so_far_holds(method: str, whole: dict[str, Outcome], tmp_path: Path) -> None:
     full = whole[method].certificate
-    for most in range(1, n_tasks(whole[method]), 7):
+    for most in (1, n_tasks(whole[method]) - 4):
         outcome = ask(MODEL, OPTIONS[method], tmp_path / str(most), Logged(most))
         partial = outcome.certificate
         assert not outcome.sealed
@@ -177,11 +186,10 @@ def test_what_is_proved_so_far_holds(method: str, whole: dict[str, Outcome], tmp
         assert partial.inputs_required <= full.inputs_required
 
 
-@pytest.mark.parametrize("method", OPTIONS)
 def test_a_time_limit_leaves_a_sound_certificate_and_a_run_that_goes_on(
-    method: str, whole: dict[str, Outcome], tmp_path: Path
+    whole: dict[str, Outcome], tmp_path: Path
 ) -> None:
-    late = ask(MODEL, OPTIONS[method], tmp_path, time_limit=1e-9)
+    late = ask(MODEL, ADAPTIVE, tmp_path, time_limit=1e-9)
     assert (late.sealed, late.found, late.certificate.complete) == (False, False, False)
     assert late.certificate.open_inputs == MODEL.n_inputs
     assert late.certificate.witnesses is not None
@@ -190,15 +198,15 @@ def test_a_time_limit_leaves_a_sound_certificate_and_a_run_that_goes_on(
         assert np.array_equal(x, x_prime)
     assert np.all(np.isfinite(late.certificate.upper_bound))
     assert np.all(late.certificate.upper_bound >= late.certificate.attained)
-    assert np.all(late.certificate.upper_bound >= whole[method].certificate.attained)
+    assert np.all(late.certificate.upper_bound >= whole["adaptive"].certificate.attained)
     incomplete = late.folder / "certificate.incomplete.json"
     assert incomplete.read_text() == late.certificate.to_json()
     assert not (late.folder / "certificate.json").exists()
-    on_time = ask(MODEL, OPTIONS[method], tmp_path)
+    on_time = ask(MODEL, ADAPTIVE, tmp_path)
     assert on_time.sealed
     assert not on_time.found
     assert not incomplete.exists()
-    assert sealed(on_time) == sealed(whole[method])
+    assert sealed(on_time) == sealed(whole["adaptive"])
 
 
 def test_one_writer_a_run(tmp_path: Path) -> None:

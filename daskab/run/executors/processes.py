@@ -59,7 +59,7 @@ class Processes:
                     n_workers=os.cpu_count() or 1,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",  # None is port 8787, and a warning where that is taken
                     host="127.0.0.1",
                     silence_logs=logging.ERROR,
                 )
