@@ -89,9 +89,15 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
 @click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
 @time_option
 @click.option("--rtol", type=float, help="Close every input that matters to this far above what it attains.")
-@click.option("--method", help="adaptive (default) or fixed: equal slices, every sequence, as in the paper.")
-@click.option("--slices", type=int, help="Slices an input; default 100 if fixed, else 4 to start from.")
+@click.option(
+    "--method", help="adaptive (default); fixed: equal slices, every sequence; grid: so, by the paper's grid."
+)
+@click.option("--slices", type=int, help="Slices an input; default 4 to start from if adaptive, else 100.")
 @click.option("--node-budget", type=int, help="Most sequences bounded an input, if adaptive; default 20000.")
+@click.option("--components", type=int, help="Principal directions the grid spans; default 2.")
+@click.option("--resolution", type=int, help="Lines of the grid along the box's diagonal; default 50.")
+@click.option("--enhance", type=int, help="Times the input with the highest bound is cut finer, if not adaptive.")
+@click.option("--enhance-slices", type=int, help="Slices it is cut into; default twice as many.")
 @click.option("--require-inputs", type=click.IntRange(min=1), help="Exit with 1 if fewer are certified.")
 def certify(
     model_file: Path,
@@ -103,10 +109,23 @@ def certify(
     method: str | None,
     slices: int | None,
     node_budget: int | None,
+    components: int | None,
+    resolution: int | None,
+    enhance: int | None,
+    enhance_slices: int | None,
     require_inputs: int | None,
 ) -> int:
     """Certify a trained model given as an .npz file."""
-    options = bound_options(method=method, rtol=rtol, slices=slices, node_budget=node_budget)
+    options = bound_options(
+        method=method,
+        rtol=rtol,
+        slices=slices,
+        node_budget=node_budget,
+        components=components,
+        resolution=resolution,
+        enhance=enhance,
+        enhance_slices=enhance_slices,
+    )
     model = load_model(model_file)
     with Display(model_file.stem) as progress:
         outcome = certify_model(

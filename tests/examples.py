@@ -26,8 +26,9 @@ ATTACK = AttackOptions(starts=4)
 
 # The tolerance is out of reach, so every node budget is used up, in several rounds (see `short_rounds`).
 ADAPTIVE = bound_options(slices=2, rtol=1e-9, node_budget=150)
-FIXED = bound_options(method="fixed", slices=3)
-OPTIONS = {"adaptive": ADAPTIVE, "fixed": FIXED}
+FIXED = bound_options(method="fixed", slices=3, enhance=3)
+GRID = bound_options(method="grid", slices=3, resolution=12, enhance=2, enhance_slices=5)
+OPTIONS = {"adaptive": ADAPTIVE, "fixed": FIXED, "grid": GRID}
 
 
 def mixed_model(m: int = 6, d: int = 3, seed: int = 1) -> KernelExpansion:

@@ -417,7 +417,7 @@ BAD_OPTIONS: dict[str, tuple[list[str], str]] = {
     "rtol infinite": (["--rtol", "inf"], "rtol: inf is not"),
     "slices 0": (["--slices", "0"], "slices: 0 is not greater than or equal to 1"),
     "node budget 0": (["--node-budget", "0"], "node_budget: 0 is not"),
-    "unknown method": (["--method", "magic"], "method: 'magic' is not 'adaptive' or 'fixed'"),
+    "unknown method": (["--method", "magic"], "method: 'magic' is not 'adaptive', 'fixed' or 'grid'"),
     "rtol for fixed slices": (["--method", "fixed", "--rtol", "0.1"], "rtol: 0.1 is given, but method 'fixed' has no"),
     "unknown executor": (["--executor", "cloud"], "Invalid value for '--executor': 'cloud' is not one of"),
     "no time": (["--time-limit", "0"], "Invalid value for '--time-limit'"),

@@ -14,25 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
-from daskab.bound.rounding import EPS, EXP_ERROR, TINY, exp_down, exp_up
+from daskab.bound.merging import keep_heavy, merge_negatives, nearest_in_box
+from daskab.bound.principal import principal_directions, project, shorten
+from daskab.bound.rounding import EPS, TINY, exp_down, exp_up, grown
+from daskab.bound.sequences import fill_prefix, place, sequence_weights
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MOST_LINES = 1024
 """Most grid lines along one direction, whatever the number of points allowed: it bounds the memory."""
 
 COARSER = 1.05
 """Factor the spacing grows by until the grid is small enough."""
-
-NEGLIGIBLE = 1e-14
-"""A weight this small beside the largest is counted whole, wherever it stands, so it cannot stretch the grid."""
-
-ITERATIONS = 10
-"""Rounds of orthogonal iteration. Any directions are sound; better ones are only tighter."""
-
-HALVINGS = 32
-LOWEST, HIGHEST = -40.0, 27.0
-"""Range searched for the logarithm of how far a merged centre moves; beyond it rounding would eat the gain."""
 
 # Rows of `axis`: lowest and highest projected centre, and the number of grid lines.
 LOW, HIGH, COUNT = range(3)
@@ -77,270 +71,6 @@ def grid_work(m: int, d: int, components: int, most_points: int) -> GridWork:
         np.empty((k, m, n)),
         np.empty(n),
     )
-
-
-@kernel
-def grown(value: float, exponent: float) -> float:
-    """Never below value * exp(exponent), for value >= 0."""
-    return value * (math.exp(exponent) * (1.0 + 2.0 * EXP_ERROR * EPS) + TINY)
-
-
-@kernel
-def shift(ratio: float, tau: float) -> float:
-    """How far the peak of a pair lies behind the positive centre, in units of the pair's distance.
-
-    The root of log(ratio) - log(1 + 1/rho) + tau (1 + 2 rho) = 0, which makes the merged weight smallest.
-    Any positive value is sound, so bisection in log(rho) need not be exact.
-    """
-    low = LOWEST
-    high = HIGHEST
-    g = math.log(ratio)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if g - math.log1p(math.exp(-middle)) + tau * (1.0 + 2.0 * math.exp(middle)) < 0.0:
-            low = middle
-        else:
-            high = middle
-    return math.exp(0.5 * (low + high))
-
-
-@kernel
-def merged_exponent(ratio: float, tau: float, rho: float) -> float:
-    """Logarithm, rounded up, of merged over positive weight for a peak at ``rho`` (METHOD, Lemma 10).
-
-    Parameters
-    ----------
-    ratio : positive over negative weight
-    tau : half the squared distance of the two centres, rounded up
-    rho : any positive number
-    """
-    g = math.log(ratio)
-    back = math.log1p(1.0 / rho)
-    shrink = math.log1p(rho)
-    apart = tau * (rho * (1.0 + rho))
-    error = 16.0 * EPS * (rho * (1.0 + abs(g) + back) + shrink + apart)
-    return rho * (g - back) - shrink + apart + error
-
-
-@kernel
-def merge_negatives(weights: Array, centres: Array, width: Array) -> None:
-    """Merge every negative weight into the nearest positive one; on return no weight is negative.
-
-    Pairs are taken in the paper's order: negative weights as they come, each with the positive centre, itself
-    possibly merged before, that is nearest. Works in place; a weight of zero marks a centre that is gone.
-    """
-    m, d = centres.shape
-    reach = 0.0
-    for j in range(d):
-        reach += width[j] * width[j]
-    reach = math.sqrt(reach)
-    for i in range(m):
-        while weights[i] < 0.0:
-            nearest = -1
-            least = np.inf
-            for k in range(m):
-                if weights[k] > 0.0:
-                    square = 0.0
-                    for j in range(d):
-                        apart = centres[k, j] - centres[i, j]
-                        square += apart * apart
-                    if square < least:
-                        least = square
-                        nearest = k
-            if nearest < 0:
-                weights[i] = 0.0  # no positive weight is left: dropping a negative one only raises the sum
-                break
-            a = weights[nearest]
-            b = -weights[i]
-            same = True
-            for j in range(d):
-                same = same and centres[nearest, j] == centres[i, j]
-            if same:
-                # One kernel: weights add up, and what is left of the negative one may be merged elsewhere.
-                weights[nearest] = (a - b) * (1.0 + 2.0 * EPS) if a > b else 0.0
-                weights[i] = (a - b) * (1.0 - 2.0 * EPS) if a < b else 0.0
-                continue
-            weights[i] = 0.0
-            ratio = a / b
-            if not (1e-300 < ratio < 1e300):
-                continue
-            tau = 0.5 * least * (1.0 + (d + 4.0) * EPS) + TINY
-            rho = shift(ratio, tau)
-            size = 0.0
-            for j in range(d):
-                moved = centres[nearest, j] + rho * (centres[nearest, j] - centres[i, j])
-                size += moved * moved
-            size = math.sqrt(size)
-            exponent = merged_exponent(ratio, tau, rho)
-            # The rounded centre stands beside the exact one: see (iii) of the rounding argument.
-            exponent += 4.0 * EPS * (reach + size) * (size + rho * math.sqrt(2.0 * tau))
-            if exponent < 0.0:
-                weights[nearest] = grown(a, exponent)
-                for j in range(d):
-                    centres[nearest, j] += rho * (centres[nearest, j] - centres[i, j])
-
-
-@kernel
-def nearest_in_box(centre: Array, width: Array) -> float:
-    """Half the squared distance of a centre from the box, rounded down."""
-    total = 0.0
-    for j in range(width.size):
-        outside = max(max(-centre[j], centre[j] - width[j]), 0.0)
-        total += outside * outside
-    return 0.5 * total * (1.0 - (width.size + 8.0) * EPS)
-
-
-@kernel
-def farthest_in_box(centre: Array, width: Array) -> float:
-    """Distance of a centre from the farthest point of the box, rounded up."""
-    total = 0.0
-    for j in range(width.size):
-        farthest = max(abs(centre[j]), abs(width[j] - centre[j]))
-        total += farthest * farthest
-    return math.sqrt(total) * (1.0 + (width.size + 8.0) * EPS)
-
-
-@kernel
-def keep_heavy(weights: Array, centres: Array, width: Array, n: int) -> tuple[int, float]:
-    """Move the weights that matter to the front; return their number and a bound on the rest's sum."""
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, weights[i])
-    kept = 0
-    rest = 0.0
-    for i in range(n):
-        if weights[i] > NEGLIGIBLE * largest:
-            weights[kept] = weights[i]
-            for j in range(width.size):
-                centres[kept, j] = centres[i, j]
-            kept += 1
-        elif weights[i] > 0.0:
-            rest += weights[i] * exp_up(nearest_in_box(centres[i], width))
-    return kept, rest * (1.0 + (n + 8.0) * EPS)
-
-
-@kernel
-def orthonormalise(rows: Array) -> bool:
-    """Gram-Schmidt, twice over, in place; False where a row vanishes."""
-    for a in range(rows.shape[0]):
-        for _ in range(2):
-            for b in range(a):
-                dot = 0.0
-                for j in range(rows.shape[1]):
-                    dot += rows[a, j] * rows[b, j]
-                for j in range(rows.shape[1]):
-                    rows[a, j] -= dot * rows[b, j]
-            norm = 0.0
-            for j in range(rows.shape[1]):
-                norm += rows[a, j] * rows[a, j]
-            if not (1e-280 < norm < np.inf):
-                return False
-            norm = math.sqrt(norm)
-            for j in range(rows.shape[1]):
-                rows[a, j] /= norm
-    return True
-
-
-@kernel
-def principal_directions(centres: Array, n: int, k: int, mean: Array, directions: Array) -> int:
-    """Leading directions of the first n centres about their mean; return how many there are, at most k.
-
-    They start as the centres farthest from the span so far, and turn towards the eigenvectors of the
-    covariance by orthogonal iteration.
-    """
-    d = mean.size
-    for j in range(d):
-        mean[j] = 0.0
-        for i in range(n):
-            mean[j] += centres[i, j]
-        mean[j] /= n
-    now, then = directions[0], directions[1]
-    if d <= k:
-        for a in range(d):
-            for j in range(d):
-                now[a, j] = 1.0 if a == j else 0.0
-        return d
-    rank = 0
-    scale = 0.0
-    while rank < min(k, n - 1):
-        farthest = -1
-        most = 1e-24 * scale
-        for i in range(n):
-            left = 0.0
-            for j in range(d):
-                left += (centres[i, j] - mean[j]) * (centres[i, j] - mean[j])
-            scale = max(scale, left)
-            for a in range(rank):
-                dot = 0.0
-                for j in range(d):
-                    dot += (centres[i, j] - mean[j]) * now[a, j]
-                left -= dot * dot
-            if left > most:
-                most = left
-                farthest = i
-        if farthest < 0:
-            break
-        for j in range(d):
-            now[rank, j] = centres[farthest, j] - mean[j]
-        if not orthonormalise(now[: rank + 1]):
-            break
-        rank += 1
-    for _ in range(ITERATIONS):
-        for a in range(rank):
-            for j in range(d):
-                then[a, j] = 0.0
-        for i in range(n):
-            for a in range(rank):
-                dot = 0.0
-                for j in range(d):
-                    dot += (centres[i, j] - mean[j]) * now[a, j]
-                for j in range(d):
-                    then[a, j] += dot * (centres[i, j] - mean[j])
-        if not orthonormalise(then[:rank]):
-            break
-        for a in range(rank):
-            for j in range(d):
-                now[a, j] = then[a, j]
-    return rank
-
-
-@kernel
-def shorten(rows: Array) -> None:
-    """Scale rows so that multiplying by them lengthens no vector, however far they are from orthonormal."""
-    k, d = rows.shape
-    worst = 0.0
-    longest = 0.0
-    for a in range(k):
-        total = 0.0
-        for b in range(k):
-            dot = 0.0
-            for j in range(d):
-                dot += rows[a, j] * rows[b, j]
-            total += abs(dot)
-            if a == b:
-                longest = max(longest, dot)
-        worst = max(worst, total)
-    factor = (1.0 - (k + 8.0) * EPS) / math.sqrt(worst + k * (d + 8.0) * EPS * longest)
-    for a in range(k):
-        for j in range(d):
-            rows[a, j] *= factor
-
-
-@kernel
-def project(work: GridWork, n: int, rank: int, width: Array) -> None:
-    """Fill ``along`` and ``heights``: a mixture over R^rank that lies above the given one on the box."""
-    d = width.size
-    rows = work.directions[0, :rank]
-    middle = farthest_in_box(work.mean, width)
-    for i in range(n):
-        for a in range(rank):
-            total = 0.0
-            for j in range(d):
-                total += rows[a, j] * (work.centres[i, j] - work.mean[j])
-            work.along[a, i] = total
-        far = farthest_in_box(work.centres[i], width)
-        error = math.sqrt(rank) * (d + 4.0) * EPS * (far + middle)
-        work.heights[i] = grown(work.weights[i], error * (far + error))
 
 
 @kernel
@@ -494,8 +224,9 @@ def grid_bound(
         answer = min(answer, total * (1.0 + (n + 8.0) * EPS))
         rank = principal_directions(c, n, components, work.mean, work.directions)
         if rank > 0:
-            shorten(work.directions[0, :rank])
-            project(work, n, rank, width)
+            rows = work.directions[0, :rank]
+            shorten(rows)
+            project(rows, w[:n], c[:n], work.mean, width, work.along[:rank, :n], work.heights[:n])
             if grid_lines(work, n, rank, spacing, most_points):
                 answer = min(answer, grid_maximum(work, n, rank))
         if not outside:
@@ -506,3 +237,67 @@ def grid_bound(
             for j in range(d):
                 c[i, j] = min(max(c[i, j], 0.0), width[j])
     return (answer + rest) * (1.0 + 4.0 * EPS)
+
+
+@kernel
+def grid_units(
+    start: int,
+    stop: int,
+    ends: Ints,
+    tables: Array,
+    first_dimension: int,
+    centres: Array,
+    amplitudes: Array,
+    width: Array,
+    components: int,
+    resolution: int,
+) -> Array:
+    """Bound every unit of a range by the paper's grid, from the stored contributions.
+
+    Parameters
+    ----------
+    start, stop, ends, tables, first_dimension, centres, amplitudes, width : as for `units.bound_units`
+    components : most directions to project on
+    resolution : int
+        Grid lines along the diagonal of the other inputs' box, and along a direction on average at most.
+
+    Returns
+    -------
+    ndarray, shape (stop - start,)
+    """
+    m, dimensions = centres.shape
+    d = dimensions - 1
+    n_sequences, slices = ends.shape[0], tables.shape[2]
+    most_points = resolution**components
+    work = grid_work(m, d, components, most_points)
+    prefix = np.empty((slices + 1, m))
+    weights = np.empty(m)
+    others = np.empty((m, d))
+    box = np.empty(d)
+    out = np.empty(stop - start)
+    spacing = 0.0
+    for unit in range(start, stop):
+        changed, side, sequence = place(unit, n_sequences)
+        table = tables[side, changed - first_dimension]
+        if unit == start or sequence == 0:
+            fill_prefix(table, prefix)
+            spacing = leave_out(changed, centres, width, others, box) / resolution
+        sequence_weights(table, prefix, amplitudes, ends[sequence, 0], ends[sequence, 1], weights)
+        out[unit - start] = grid_bound(weights, others, box, work, spacing, components, most_points)
+    return out
+
+
+@kernel
+def leave_out(changed: int, centres: Array, width: Array, others: Array, box: Array) -> float:
+    """Copy the centres and the box without one input; the length of the box's diagonal."""
+    square = 0.0
+    at = 0
+    for j in range(width.size):
+        if j == changed:
+            continue
+        box[at] = width[j]
+        square += width[j] * width[j]
+        for i in range(centres.shape[0]):
+            others[i, at] = centres[i, j]
+        at += 1
+    return math.sqrt(square)

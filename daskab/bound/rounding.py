@@ -1,4 +1,4 @@
-"""Outward rounding: the constants of METHOD section 5 and the two exponentials every bound is built from."""
+"""Outward rounding: the constants of METHOD section 5 and the exponentials every bound is built from."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def exp_up(t: float) -> float:
 def exp_down(t: float) -> float:
     """Never above exp(-t), for t >= 0, and never negative."""
     return max(math.exp(-t) * (1.0 - EXP_ERROR * EPS) - TINY, 0.0)
+
+
+@inner_kernel
+def grown(value: float, exponent: float) -> float:
+    """Never below value * exp(exponent), for value >= 0."""
+    return value * (math.exp(exponent) * (1.0 + 2.0 * EXP_ERROR * EPS) + TINY)

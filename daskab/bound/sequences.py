@@ -24,6 +24,12 @@ def ends(slices: int) -> NDArray[np.int64]:
 
 
 @inner_kernel
+def place(unit: int, n_sequences: int) -> tuple[int, int, int]:
+    """(dimension, direction index, sequence) of a logical unit; units are numbered in that order."""
+    return unit // (2 * n_sequences), (unit // n_sequences) % 2, unit % n_sequences
+
+
+@inner_kernel
 def fill_prefix(table: Array, prefix: Array) -> None:
     """Running sums over slices of `across`: prefix (s + 1, M) from contributions (s, 4, M)."""
     for i in range(table.shape[2]):

@@ -20,7 +20,7 @@ from daskab.bound.nodes import (
     set_whole_box,
 )
 from daskab.bound.refine import frontier_of, refine
-from daskab.bound.sequences import fill_prefix, sequence_weights
+from daskab.bound.sequences import fill_prefix, place, sequence_weights
 from daskab.bound.transverse import cheap_bound, fill_reach
 
 Array = NDArray[np.float64]
@@ -31,12 +31,6 @@ WORTH_NOTING = 1e-9
 
 MOST_FOUND = 64
 """Rows of the buffer such paths are handed over in."""
-
-
-@kernel
-def place(unit: int, n_sequences: int) -> tuple[int, int, int]:
-    """(dimension, direction index, sequence) of a unit; units are numbered in that order."""
-    return unit // (2 * n_sequences), (unit // n_sequences) % 2, unit % n_sequences
 
 
 @kernel

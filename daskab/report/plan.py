@@ -12,6 +12,16 @@ from daskab.run.plan import Question
 from daskab.run.sizing import Sizes, sized_plan, sizes
 
 
+def describe_method(question: Question) -> str:
+    """Method and slices, the grid's size, enhancements."""
+    text = f"{question.method}, {question.slices} slices"
+    if question.method == "grid":
+        text += f", {question.resolution} lines along each of {question.components} directions"
+    if question.enhance:
+        text += f", {question.enhance} enhancements from {question.enhance_slices} slices"
+    return text
+
+
 def describe_plan(label: str, question: Question, model: KernelExpansion, batch: int | None) -> Table:
     """Size up a question by timing a few of its units; nothing is stored."""
     scaled = Scaled.of(model)
@@ -24,7 +34,7 @@ def describe_plan(label: str, question: Question, model: KernelExpansion, batch:
     rows = [
         ("run id", question.run_id),
         ("centres x inputs", f"{question.n_centres} x {question.n_inputs}"),
-        ("method", f"{question.method}, {question.slices} slices"),
+        ("method", describe_method(question)),
         (
             "logical units",
             f"{plan.n_units:,} (2 directions x {question.n_inputs} inputs x {plan.n_sequences} sequences)",

@@ -41,7 +41,7 @@ def done_records(space: Workspace, tasks: list[Task]) -> dict[str, Record]:
 
 def round_tasks(space: Workspace, number: int) -> list[Task]:
     """The tasks of a round that was prepared."""
-    return [Task("round", b, number) for b in range(space.evidence.n_batches(number))]
+    return [Task("round", b, number) for b in range(space.evidence.n_batches(f"rounds/{number}/closed"))]
 
 
 def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Record]) -> UnitBounds:
@@ -60,7 +60,7 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
         is_open[:] = True
     for number in range(n_rounds):
         for task in round_tasks(space, number):
-            rows = space.evidence.rows(number, task.index)
+            rows = space.evidence.rows(f"rounds/{number}/closed", task.index)
             if number == 0:
                 units = np.arange(plan.n_units)[rows]
                 before = np.full(units.size, trivial)
@@ -83,6 +83,19 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
     shape = (q.n_inputs, 2, plan.n_sequences)
     status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
     return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
+
+
+def enhancement_tasks(space: Workspace, number: int) -> list[Task]:
+    """The tasks of an enhancement that was laid out."""
+    return [Task("enhancement", b, number) for b in range(space.evidence.n_batches(f"enhancements/{number}/bound"))]
+
+
+def enhanced_bound(space: Workspace, number: int) -> float:
+    """Bound an enhancement proved of its input, once all its tasks are done."""
+    bound = space.evidence.read(f"enhancements/{number}/bound")
+    if not np.all(np.isfinite(bound)):
+        raise IntegrityError(f"{space.folder}: a bound of enhancement {number} is not a finite number; run again")
+    return float(bound.max())
 
 
 def evidence_digest(space: Workspace, done: dict[str, Record]) -> str:
@@ -127,6 +140,7 @@ def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
 def conclude(
     space: Workspace,
     units: UnitBounds,
+    upper: Array,
     known: tuple[Array, Witnesses],
     done: dict[str, Record],
     *,
@@ -134,13 +148,21 @@ def conclude(
 ) -> Certificate:
     """Sum the n largest and say what follows.
 
+    Parameters
+    ----------
+    space : the run
+    units : what is proved of every logical unit
+    upper : (D,) bound of every input: the largest of its units', or less where an enhancement proved less
+    known : attained change (D,) of every input, and the pairs that attain it
+    done : records of the tasks done
+    all_done : whether those are all
+
     Raises
     ------
     IntegrityError
         If a bound lies below what a witness attains: then daskab is wrong, and says so instead of certifying.
     """
     q, model = space.plan.question, space.model
-    upper = units.bound.max(axis=(0, 2))
     attained, witnesses = known
     wrong = np.flatnonzero(~(upper >= attained))
     if wrong.size:

@@ -10,13 +10,13 @@ from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.driver import Outcome, Progress, run_question
 from daskab.run.executors import executor as make_executor
-from daskab.run.job import AttackOptions, BoundOptions, bound_options
+from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options
 from daskab.run.plan import Question
 
 
 def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOptions) -> Question:
     """What is asked of a model, from the options of a job."""
-    adaptive = bound.method == "adaptive"
+    adaptive, grid = bound.method == "adaptive", bound.method == "grid"
     return Question(
         model_digest=model.digest,
         n_centres=model.n_centres,
@@ -25,6 +25,10 @@ def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOpt
         slices=bound.slices,
         rtol=bound.rtol if adaptive else None,
         node_budget=bound.node_budget if adaptive else 0,
+        components=bound.components if grid else 0,
+        resolution=bound.resolution if grid else 0,
+        enhance=bound.enhance,
+        enhance_slices=(bound.enhance_slices or min(2 * bound.slices, MOST_SLICES)) if bound.enhance else 0,
         attack_starts=attack.starts,
         attack_seed=attack.seed,
     )
@@ -66,6 +70,10 @@ def certify(
     rtol: float | None = None,
     slices: int | None = None,
     node_budget: int | None = None,
+    components: int | None = None,
+    resolution: int | None = None,
+    enhance: int | None = None,
+    enhance_slices: int | None = None,
     time_limit: float | None = None,
     executor: str = "inline",
     runs: str | os.PathLike[str] | None = None,
@@ -77,15 +85,20 @@ def certify(
     ----------
     model : KernelExpansion
         From `daskab.load_model`, or the ``model_`` of a fitted `daskab.GPClassifier`.
-    method : {"adaptive", "fixed"}
-        Refine until every input that matters is within ``rtol`` of what it attains, or cut every input into
-        ``slices`` equal slices and bound every sequence of them once, as in the paper.
+    method : {"adaptive", "fixed", "grid"}
+        Refine until every input that matters is within ``rtol`` of what it attains; or cut every input into
+        ``slices`` equal slices and bound every sequence of them once, by a quadratic; or by the paper's grid.
     rtol : float, optional
         Adaptive only: the tolerance, default 0.002.
     slices : int, optional
-        Default 100 for fixed slices, 4 to start from otherwise.
+        Default 4 to start from if adaptive, else 100.
     node_budget : int, optional
         Adaptive only: most sequences bounded an input, default 20000.
+    components, resolution : int, optional
+        Grid only: principal directions it spans (1 to 3, default 2), and lines along the diagonal (default 50).
+    enhance, enhance_slices : int, optional
+        Not adaptive: how often the input with the highest bound is cut finer (default 0), and into how many slices
+        (default twice ``slices``; one more whenever its bound did not fall).
     time_limit : float, optional
         Seconds; afterwards the certificate is what was proved until then, and not ``complete``.
     executor : {"inline", "processes"}
@@ -116,7 +129,16 @@ def certify(
     >>> certificate.inputs_required
     1
     """
-    bound = bound_options(method=method, rtol=rtol, slices=slices, node_budget=node_budget)
+    bound = bound_options(
+        method=method,
+        rtol=rtol,
+        slices=slices,
+        node_budget=node_budget,
+        components=components,
+        resolution=resolution,
+        enhance=enhance,
+        enhance_slices=enhance_slices,
+    )
     folder = None if runs is None else Path(runs)
     outcome = certify_model(
         model, bound, AttackOptions(seed=seed), runs=folder, executor=executor, time_limit=time_limit

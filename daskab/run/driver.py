@@ -24,6 +24,8 @@ from daskab.run.aggregate import (
     UnitBounds,
     conclude,
     done_records,
+    enhanced_bound,
+    enhancement_tasks,
     round_tasks,
     unit_bounds,
 )
@@ -157,20 +159,40 @@ class Drive:
             n_rounds += 1
             on_time = self.stage(f"round {n_rounds}", tasks)
             known = best_known(self.space, self.done, n_rounds)
-            if plan.question.method == "fixed":
+            if plan.question.method != "adaptive":
                 break
-        goal = np.full(model.n_inputs, np.inf) if plan.question.rtol is None else self.goal(known[0])
-        units = unit_bounds(self.space, n_rounds, goal, self.done)
-        certificate = conclude(self.space, units, known, self.done, all_done=on_time)
+        units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
+        upper = units.bound.max(axis=(0, 2))
+        on_time = on_time and self.enhance(upper)
+        certificate = conclude(self.space, units, upper, known, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
 
     def goal(self, attained: Array) -> Array:
-        """Goal of every input, from what is known to be attained; 0 for fixed slices, which are bounded in full."""
+        """Goal of every input, from what is known to be attained; none where slices are fixed."""
         q = self.space.plan.question
         if q.rtol is None:
-            return np.zeros(q.n_inputs)
+            return np.full(q.n_inputs, np.inf)
         return goals(attained, self.space.scaled.amplitudes, self.space.model.delta, q.rtol)
+
+    def enhance(self, upper: Array) -> bool:
+        """Cut the input with the highest bound finer, over and over, lowering ``upper`` (D,); False if time ran out.
+
+        Smith et al.'s enhancement, but an input whose bound rises keeps the lower one.
+        """
+        q, evidence = self.space.plan.question, self.space.evidence
+        slices = q.enhance_slices
+        for number in range(q.enhance):
+            d = int(np.argmax(upper))
+            evidence.create_enhancement(number, d, slices, self.space.plan.batch)
+            if not self.stage(f"enhancement {number + 1}", enhancement_tasks(self.space, number)):
+                return False
+            bound = enhanced_bound(self.space, number)
+            if bound < upper[d]:
+                upper[d] = bound
+            else:
+                slices += 1
+        return True
 
     def stage(self, name: str, tasks: Sequence[Task]) -> bool:
         """Run what is not yet done of a stage; False when time ran out first."""

@@ -41,6 +41,17 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what NumPy and scikit-learn both
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 
+MOST_SLICES = 1000
+MOST_GRID_POINTS = 10**6
+Slices = Annotated[int, Field(ge=1, le=MOST_SLICES)]
+
+OF_METHOD = {
+    "adaptive": {"slices", "rtol", "node_budget"},
+    "fixed": {"slices", "enhance", "enhance_slices"},
+    "grid": {"slices", "enhance", "enhance_slices", "components", "resolution"},
+}
+"""Which options a method has; one that would be ignored is refused."""
+
 
 class _Section(BaseModel):
     # Strict: "3" is not a number, 1 not true and 2.0 not an integer; an integer is a number, though.
@@ -76,26 +87,39 @@ class TrainedModel(_Section):
 
 
 class BoundOptions(_Section):
-    """``[bound]``: ``slices`` an input (adaptive: to start with; fixed: 100 by default) and, adaptive only,
-    ``rtol``, the target of bound / attained - 1, and ``node_budget``, the most sequences opened an input.
+    """``[bound]``: how bounds are found.
+
+    ``adaptive`` starts from ``slices`` an input and refines until a bound is within ``rtol`` of what is attained or
+    ``node_budget`` sequences were opened for its input. ``fixed`` bounds every sequence of ``slices`` once, by the
+    quadratic; ``grid`` does so by the paper's grid of ``resolution`` lines along the box's diagonal in ``components``
+    principal directions. Both may then ``enhance`` that many times the input with the highest bound, cut into
+    ``enhance_slices`` (by default twice as many), one more whenever that did not help.
     """
 
-    method: Literal["adaptive", "fixed"] = "adaptive"
-    slices: int = Field(default=4, ge=1, le=1000)
+    method: Literal["adaptive", "fixed", "grid"] = "adaptive"
+    slices: Slices = 4
     rtol: Positive = 0.002
     node_budget: Count = 20_000
+    enhance: int = Field(default=0, ge=0, le=10_000)
+    enhance_slices: Slices | None = None
+    components: int = Field(default=2, ge=1, le=3)
+    resolution: int = Field(default=50, ge=2, le=1000)
 
     @model_validator(mode="before")
     @classmethod
     def _default_slices(cls, given: Any) -> Any:
-        fixed = isinstance(given, dict) and given.get("method") == "fixed"
+        fixed = isinstance(given, dict) and given.get("method") in ("fixed", "grid")
         return {"slices": 100, **given} if fixed else given
 
     @model_validator(mode="after")
-    def _adaptive_only(self) -> BoundOptions:
-        for name in ("rtol", "node_budget"):
-            if self.method == "fixed" and name in self.model_fields_set:
-                raise _wrong(f"{getattr(self, name)} is given, but method 'fixed' has no {name}", (name,))
+    def _of_the_method(self) -> BoundOptions:
+        for name in sorted(self.model_fields_set - {"method", *OF_METHOD[self.method]}):
+            raise _wrong(f"{getattr(self, name)} is given, but method {self.method!r} has no {name}", (name,))
+        if self.resolution**self.components > MOST_GRID_POINTS:
+            points = f"{self.resolution}^{self.components}"
+            raise _wrong(
+                f"{self.resolution} makes {points} grid points; the most is {MOST_GRID_POINTS}", ("resolution",)
+            )
         return self
 
 

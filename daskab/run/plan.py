@@ -22,7 +22,7 @@ from daskab.bound import sequences
 from daskab.errors import IntegrityError
 
 SCHEMA = 1
-Method = Literal["adaptive", "fixed"]
+Method = Literal["adaptive", "fixed", "grid"]
 
 
 def canonical_json(value: Any) -> str:
@@ -44,8 +44,12 @@ class Question:
     n_inputs: int
     method: Method
     slices: int
-    rtol: float | None  #: target of bound / attained - 1; None for fixed slices
-    node_budget: int  #: most nodes opened an input; 0 for fixed slices
+    rtol: float | None  #: target of bound / attained - 1; None where slices are fixed
+    node_budget: int  #: most nodes opened an input; 0 where slices are fixed
+    components: int  #: directions of the grid; 0 without
+    resolution: int  #: lines of the grid; 0 without
+    enhance: int  #: times the input with the highest bound is cut finer; 0 if adaptive
+    enhance_slices: int  #: into how many slices, to begin with
     attack_starts: int
     attack_seed: int
     numerics: dict[str, str] = field(default_factory=numerics)

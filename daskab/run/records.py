@@ -16,14 +16,14 @@ from daskab.run.plan import canonical_json
 class Task:
     """A batch of one stage: what a Dask task carries, beside the address of the run."""
 
-    stage: str  #: "contributions", "attack", "several" or "round"
+    stage: str  #: "contributions", "attack", "several", "round" or "enhancement"
     index: int  #: which block or batch
-    round: int = 0
+    round: int = 0  #: which round or enhancement
 
     @property
     def key(self) -> str:
         """Name of the task, unique in its run."""
-        number = f"-{self.round}" if self.stage == "round" else ""
+        number = f"-{self.round}" if self.stage in ("round", "enhancement") else ""
         return f"{self.stage}{number}-{self.index:06d}"
 
     @classmethod

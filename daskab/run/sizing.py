@@ -10,6 +10,8 @@ import numpy as np
 
 from daskab.attack.single import attack_input, start_points
 from daskab.bound.contributions import contributions, slice_edges
+from daskab.bound.fixed import fixed_units
+from daskab.bound.grid import MOST_LINES, grid_units
 from daskab.bound.nodes import node_width
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
@@ -67,10 +69,14 @@ def sizes(plan: Plan, scaled: Scaled) -> Sizes:
     contribution_bytes = 2 * 4 * 8 * q.slices * q.n_centres
     row_bytes = 8 * node_width(q.n_centres, q.n_inputs - 1)
     rows = max(4 * NODES_A_ROUND, 1024) + NODES_A_ROUND + plan.batch
+    grid_bytes = 8 * q.components * q.n_centres * min(q.resolution**q.components, MOST_LINES)
     return Sizes(
         first_round_seconds=attack + plan.n_units * pace.unit,
         budget_seconds=attack + q.n_inputs * q.node_budget * pace.node,
-        task_bytes=8 * q.n_centres * (3 * q.n_inputs + 64) + rows * row_bytes + contribution_bytes * plan.block,
+        task_bytes=8 * q.n_centres * (3 * q.n_inputs + 64)
+        + rows * row_bytes
+        + contribution_bytes * plan.block
+        + grid_bytes,
         store_bytes=q.n_inputs * contribution_bytes + 8 * q.n_inputs**2 + 8 * 4 * plan.n_units,
     )
 
@@ -100,16 +106,18 @@ def measure(question: Question, s: Scaled) -> Pace:
         attacked = time.perf_counter()
         table = contributions(s.centres[:, d].copy(), s.amplitudes, 1, edges[d])
         tables = np.stack([table, table])[:, None]
-        goal = np.full(question.n_inputs, 0.0 if question.rtol is None else attained * (1.0 + question.rtol))
+        goal = np.full(question.n_inputs, attained * (1.0 + (question.rtol or 0.0)))
         start = 2 * int(d) * sequence_ends.shape[0]
         points = best[None, : question.n_inputs]
-        nodes = bound_units(
-            start, start + take, sequence_ends, edges, tables, points, d, s.centres, s.amplitudes, s.width, goal
-        )
-        if question.method == "adaptive":
-            used = refine_nodes(nodes, sequence_ends.shape[0], s.centres, s.amplitudes, s.width, goal, allowance, goal)[
-                1
-            ]
+        model = s.centres, s.amplitudes, s.width
+        if question.method == "grid":
+            grid = question.components, question.resolution
+            grid_units(start, start + take, sequence_ends, tables, d, *model, *grid)
+        elif question.method == "fixed":
+            fixed_units(start, start + take, sequence_ends, tables, points, d, *model, goal)
+        else:
+            nodes = bound_units(start, start + take, sequence_ends, edges, tables, points, d, *model, goal)
+            used = refine_nodes(nodes, sequence_ends.shape[0], *model, goal, allowance, goal)[1]
             opened[row] += used.sum()
         seconds[row] = attacked - begun, time.perf_counter() - attacked
     # The first row is left out: it only compiled.

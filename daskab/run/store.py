@@ -139,16 +139,16 @@ class Evidence:
             warnings.filterwarnings("ignore", message=r"Object at \S*\.partial is not recognized")
             zarr.consolidate_metadata(str(self.path))
 
-    def n_batches(self, number: int) -> int:
-        """Tasks of a round: one a chunk."""
-        closed = self._array(f"rounds/{number}/closed")
-        return -(-int(closed.shape[0]) // int(closed.chunks[0]))
+    def n_batches(self, name: str) -> int:
+        """Tasks that fill an array: one a chunk."""
+        array = self._array(name)
+        return -(-int(array.shape[0]) // int(array.chunks[0]))
 
-    def rows(self, number: int, batch: int) -> slice:
-        """Rows of a batch in the arrays of its round."""
-        closed = self._array(f"rounds/{number}/closed")
-        start = batch * int(closed.chunks[0])
-        return slice(start, min(start + int(closed.chunks[0]), int(closed.shape[0])))
+    def rows(self, name: str, batch: int) -> slice:
+        """Rows of an array that a batch fills."""
+        array = self._array(name)
+        start = batch * int(array.chunks[0])
+        return slice(start, min(start + int(array.chunks[0]), int(array.shape[0])))
 
     def create_round(
         self, number: int, batch: int, n_nodes: int, nodes: Array | None, goal: Array, allowance: Array, attained: Array
@@ -168,6 +168,18 @@ class Evidence:
         self._subgroup(f"rounds/{number}/found")
         _empty(group, "used", ("node",), (n_nodes,), chunk)
         _empty(group, "closed", ("node",), (n_nodes,), chunk)
+
+    def create_enhancement(self, number: int, dimension: int, slices: int, batch: int) -> None:
+        """Template of an enhancement: one input cut anew, into ``slices``; kept if it is there already."""
+        group = self._subgroup(f"enhancements/{number}")
+        n_units = 2 * sequences.count(slices)
+        group.attrs.update({"dimension": dimension, "slices": slices})
+        _empty(group, "bound", ("unit",), (n_units,), (min(batch, n_units),))
+
+    def enhancement(self, number: int) -> tuple[int, int]:
+        """Input and number of slices of an enhancement."""
+        attrs = self._subgroup(f"enhancements/{number}").attrs
+        return int(attrs["dimension"]), int(attrs["slices"])
 
     def write_outcome(self, number: int, batch: int, frontier: Array, found: Array) -> None:
         """What a batch of a round left open, and the better paths it met: its own arrays, replaced as a whole."""

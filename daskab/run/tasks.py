@@ -13,8 +13,10 @@ from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
 from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
-from daskab.bound.nodes import BOUND
-from daskab.bound.units import bound_units, place, refine_nodes
+from daskab.bound.fixed import fixed_units
+from daskab.bound.grid import grid_units
+from daskab.bound.sequences import place
+from daskab.bound.units import bound_units, refine_nodes
 from daskab.errors import IntegrityError
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
@@ -63,8 +65,8 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     """What a task wrote, read back, in the order its digest was taken."""
     read = space.evidence.read
     if task.stage == "round":
-        rows = space.evidence.rows(task.round, task.index)
         at = f"rounds/{task.round}"
+        rows = space.evidence.rows(f"{at}/closed", task.index)
         frontier = space.evidence.read_frontier(task.round, task.index)
         return (
             read(f"{at}/closed", rows),
@@ -72,6 +74,9 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
             frontier,
             space.evidence.read_found(task.round, task.index),
         )
+    if task.stage == "enhancement":
+        at = f"enhancements/{task.round}/bound"
+        return (read(at, space.evidence.rows(at, task.index)),)
     if task.stage == "several":
         return read("attack_pair"), read("attack_status")
     inputs = space.block(task.index)
@@ -135,56 +140,82 @@ def attack_several(space: Workspace, task: Task) -> Work:
 def refine_batch(space: Workspace, task: Task) -> Work:
     """Bound a range of units (round 0) or take open nodes further (later), and hand back what is still open."""
     plan, s, number = space.plan, space.scaled, task.round
-    read = space.evidence.read
-    goal = read(f"rounds/{number}/goal")
-    nodes = bounded_units(space, task.index, goal) if number == 0 else stored_nodes(space, task)
-    if plan.question.method == "fixed":
-        closed, used = nodes[:, BOUND].copy(), np.ones(nodes.shape[0])
-        frontier, found = nodes[:0], np.empty((0, space.model.n_inputs + 3))
-    else:
-        allowance, attained = read(f"rounds/{number}/allowance"), read(f"rounds/{number}/attained")
+    read, at = space.evidence.read, f"rounds/{task.round}"
+    rows = space.evidence.rows(f"{at}/closed", task.index)
+    goal = read(f"{at}/goal")
+    if plan.question.method == "adaptive":
+        nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, rows, task)
+        allowance, attained = read(f"{at}/allowance"), read(f"{at}/attained")
         closed, used, frontier, found = refine_nodes(
             nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
         )
-    rows = space.evidence.rows(number, task.index)
+    else:
+        first, tables = stored_contributions(space, rows)
+        closed = fixed_bounds(space, rows, plan.question.slices, first, tables)
+        used = np.ones(closed.size)
+        frontier, found = np.empty((0, 0)), np.empty((0, space.model.n_inputs + 3))
     space.evidence.write_outcome(number, task.index, frontier, found)
-    space.evidence.write(f"rounds/{number}/used", rows, used)
-    space.evidence.write(f"rounds/{number}/closed", rows, closed)
-    return Work((closed, used, frontier, found), nodes.shape[0], int(used.sum()), frontier.shape[0])
+    space.evidence.write(f"{at}/used", rows, used)
+    space.evidence.write(f"{at}/closed", rows, closed)
+    return Work((closed, used, frontier, found), closed.size, int(used.sum()), frontier.shape[0])
 
 
-def bounded_units(space: Workspace, index: int, goal: Array) -> Array:
-    """The units of a batch of round 0 as nodes (n, 6), bounded from their stored contributions."""
-    plan, s = space.plan, space.scaled
-    rows = space.evidence.rows(0, index)
-    start, stop = rows.start, rows.stop
-    first, last = place(start, plan.n_sequences)[0], place(stop - 1, plan.n_sequences)[0]
+def enhance_batch(space: Workspace, task: Task) -> Work:
+    """Bound a range of the sequences of one input that is cut anew."""
+    s, at = space.scaled, f"enhancements/{task.round}/bound"
+    d, slices = space.evidence.enhancement(task.round)
+    rows = space.evidence.rows(at, task.index)
+    offset = 2 * d * sequences.count(slices)
+    edges, along = slice_edges(s.width[d], slices), s.centres[:, d].copy()
+    tables = np.stack([contributions(along, s.amplitudes, sign, edges)[None] for sign in DIRECTIONS])
+    bound = fixed_bounds(space, slice(rows.start + offset, rows.stop + offset), slices, d, tables)
+    space.evidence.write(at, rows, bound)
+    return Work((bound,), bound.size, bound.size)
+
+
+def fixed_bounds(space: Workspace, units: slice, slices: int, first: int, tables: Array) -> Array:
+    """Bound (n,) of a range of units by the run's method, each once, from contributions of inputs ``first`` ..."""
+    q, s = space.plan.question, space.scaled
+    ends = sequences.ends(slices)
+    if q.method == "grid":
+        return grid_units(
+            units.start, units.stop, ends, tables, first, s.centres, s.amplitudes, s.width, q.components, q.resolution
+        )
+    points, attained = found_points(space, first, tables.shape[1]), space.evidence.read("rounds/0/attained")
+    return fixed_units(units.start, units.stop, ends, tables, points, first, s.centres, s.amplitudes, s.width, attained)
+
+
+def stored_contributions(space: Workspace, rows: slice) -> tuple[int, Array]:
+    """Contributions (2, B, slice, constraint, centre) of the inputs of a range of units, and the first of them."""
+    n = space.plan.n_sequences
+    first, last = place(rows.start, n)[0], place(rows.stop - 1, n)[0]
     tables = space.evidence.read("contributions", (slice(None), slice(first, last + 1)))
     if not np.all(np.isfinite(tables)):
         raise IntegrityError(f"{space.folder}: contributions of inputs {first} to {last} are missing; run again")
-    slices = plan.question.slices
+    return first, tables
+
+
+def first_nodes(space: Workspace, rows: slice, goal: Array) -> Array:
+    """The units of a batch of round 0 as nodes (n, width), bounded from their stored contributions."""
+    s, slices = space.scaled, space.plan.question.slices
+    first, tables = stored_contributions(space, rows)
     edges = np.stack([slice_edges(w, slices) for w in s.width])
-    points = (
-        space.evidence.read("search/witness", slice(first, last + 1)) - space.model.lower
-    ) / space.model.lengthscale
+    points = found_points(space, first, tables.shape[1])
+    ends = sequences.ends(slices)
     return bound_units(
-        start,
-        stop,
-        sequences.ends(slices),
-        edges,
-        tables,
-        np.clip(points, 0.0, s.width),
-        first,
-        s.centres,
-        s.amplitudes,
-        s.width,
-        goal,
+        rows.start, rows.stop, ends, edges, tables, points, first, s.centres, s.amplitudes, s.width, goal
     )
 
 
-def stored_nodes(space: Workspace, task: Task) -> Array:
+def found_points(space: Workspace, first: int, count: int) -> Array:
+    """Scaled points (count, D) the attack found for inputs ``first`` ..., where a search may well start."""
+    found = space.evidence.read("search/witness", slice(first, first + count))
+    return np.clip((found - space.model.lower) / space.model.lengthscale, 0.0, space.scaled.width)
+
+
+def stored_nodes(space: Workspace, rows: slice, task: Task) -> Array:
     """The open nodes a batch of a later round starts from."""
-    nodes = space.evidence.read(f"rounds/{task.round}/nodes", space.evidence.rows(task.round, task.index))
+    nodes = space.evidence.read(f"rounds/{task.round}/nodes", rows)
     if not np.all(np.isfinite(nodes)):
         raise IntegrityError(f"{space.folder}: nodes of {task.key} are missing; run again")
     return nodes
@@ -195,4 +226,5 @@ STAGES = {
     "attack": attack_block,
     "several": attack_several,
     "round": refine_batch,
+    "enhancement": enhance_batch,
 }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from daskab.attack.attained import attained_change
 from daskab.bound.scaled import to_model_units
-from daskab.bound.units import place
+from daskab.bound.sequences import place
 from daskab.run.certificate import Witnesses
 from daskab.run.records import Record, Task
 from daskab.run.workspace import Workspace
@@ -33,7 +33,7 @@ def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tupl
             x[rows] = space.evidence.read("search/witness", rows)
             moved_to[rows] = space.evidence.read("search/witness_to", rows)
     for number in range(n_rounds):
-        for batch in range(space.evidence.n_batches(number)):
+        for batch in range(space.evidence.n_batches(f"rounds/{number}/closed")):
             if Task("round", batch, number).key not in done:
                 continue
             for row in space.evidence.read_found(number, batch):

@@ -25,7 +25,7 @@ from daskab.bound.climb import climb
 from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
 from daskab.bound.examine import start_climb
 from daskab.bound.goals import goals
-from daskab.bound.grid import grid_bound, grid_work
+from daskab.bound.grid import grid_units
 from daskab.bound.item import BEST, POINT, SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
 from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.scaled import Scaled
@@ -64,18 +64,15 @@ def by_shells(item: Item, so_far: float) -> float:
     return high
 
 
-class Grid:
-    """The paper's grid, at its default resolution: 50 lines along the diagonal, 2 components."""
-
-    def __init__(self) -> None:
-        self.work: dict[tuple[int, int], object] = {}
-
-    def __call__(self, item: Item, so_far: float) -> float:
-        m, d = item.centres.shape
-        if (m, d) not in self.work:
-            self.work[m, d] = grid_work(m, d, 2, 2500)
-        spacing = float(np.linalg.norm(item.axis[0])) / 50
-        return float(grid_bound(item.term[WEIGHT], item.centres, item.axis[0], self.work[m, d], spacing, 2, 2500))
+def by_grid(s: Scaled, slices: int) -> Array:
+    """Bound (D,) of every input by the paper's grid, at its default size: 50 lines along the diagonal, 2 components."""
+    n, model = sequences.count(slices), (s.centres, s.amplitudes, s.width)
+    out = np.zeros(s.width.size)
+    for d in range(s.width.size):
+        along, edges = np.ascontiguousarray(s.centres[:, d]), slice_edges(s.width[d], slices)
+        tables = np.stack([contributions(along, s.amplitudes, sign, edges)[None] for sign in DIRECTIONS])
+        out[d] = grid_units(2 * d * n, 2 * (d + 1) * n, sequences.ends(slices), tables, d, *model, 2, 50).max()
+    return out
 
 
 def fixed(s: Scaled, slices: int, transverse: Transverse) -> Array:
@@ -148,10 +145,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()
     folder = Path(os.environ["DASKAB_PROBLEMS"])
-    grid = Grid()
     methods: dict[str, Callable[[KernelExpansion, Scaled], Array]] = {
         "sign": lambda model, s: fixed(s, given.slices, by_sign),
-        "grid": lambda model, s: fixed(s, given.slices, grid),
+        "grid": lambda model, s: by_grid(s, given.slices),
         "quadratic": lambda model, s: fixed(s, given.slices, by_quadratic),
         "shells": lambda model, s: fixed(s, given.slices, by_shells),
         "full": full,

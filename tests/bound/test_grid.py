@@ -12,19 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import weighted_nodes
 
-from daskab.bound.grid import (
-    LOW,
-    grid_bound,
-    grid_lines,
-    grid_maximum,
-    grid_work,
-    merge_negatives,
-    merged_exponent,
-    principal_directions,
-    project,
-    shift,
-    shorten,
-)
+from daskab.bound.grid import LOW, grid_bound, grid_lines, grid_maximum, grid_work
+from daskab.bound.merging import merge_negatives, merged_exponent, shift
+from daskab.bound.principal import principal_directions, project, shorten
 
 ctx.prec = 150
 
@@ -235,7 +225,8 @@ def test_the_projected_mixture_lies_above(seed: int) -> None:
     work.centres[:], work.weights[:] = centres, weights
     rank = principal_directions(work.centres, m, k, work.mean, work.directions)
     shorten(work.directions[0, :rank])
-    project(work, m, rank, width)
+    rows = work.directions[0, :rank]
+    project(rows, work.weights[:m], work.centres[:m], work.mean, width, work.along[:rank, :m], work.heights[:m])
     rows, along = work.directions[0, :rank].tolist(), work.along[:rank].T.copy()
     for z in width * rng.random((8, d)):
         from_mean = [arb(a) - arb(b) for a, b in zip(z.tolist(), work.mean.tolist(), strict=True)]

@@ -74,6 +74,10 @@ def test_slices_tile_the_box(data: xarray.Dataset) -> None:
 def test_aggregating_again_concludes_the_same(outcome: Outcome, data: xarray.Dataset) -> None:
     certificate = outcome.certificate
     upper = data["bound"].max(("direction", "sequence"))
+    for at in sorted((outcome.folder / "evidence.zarr" / "enhancements").glob("[0-9]*")):
+        group = zarr.open_group(at, mode="r")
+        d = group.attrs["dimension"]
+        upper[d] = min(upper[d], np.asarray(group["bound"]).max())
     assert np.array_equal(upper, certificate.upper_bound)
     assert np.array_equal(data["upper_bound"], certificate.upper_bound)
     assert np.array_equal(data["attained"], certificate.attained)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daskab.errors import JobError
-from daskab.run.job import FittedModel, TrainedModel, bound_options, read_job
+from daskab.run.job import BoundOptions, FittedModel, TrainedModel, bound_options, read_job
 from daskab.run.toml_lines import KeyLines, KeyPath, read_toml
 
 FULL = """\
@@ -77,7 +77,7 @@ def refusal(path: Path) -> str:
 
 def test_every_value_of_a_full_file(write) -> None:
     job = read_job(write(FULL))
-    assert job.model_dump(by_alias=True) == {
+    assert job.model_dump(by_alias=True, exclude_unset=True) == {
         "name": "digits",
         "data": {"source": "digits", "classes": (3, 5), "train_size": 200, "seed": 7, "min_std": 0.02},
         "model": (
@@ -119,8 +119,17 @@ def test_defaults(write) -> None:
 
 
 @pytest.mark.parametrize(("given", "slices"), [("", 100), ("slices = 7", 7)])
-def test_default_slices_of_the_fixed_method(write, given: str, slices: int) -> None:
-    assert read_job(write(f'{TRAINED}[bound]\nmethod = "fixed"\n{given}')).bound.slices == slices
+@pytest.mark.parametrize("method", ["fixed", "grid"])
+def test_default_slices_where_they_are_fixed(write, method: str, given: str, slices: int) -> None:
+    bound = read_job(write(f'{TRAINED}[bound]\nmethod = "{method}"\n{given}')).bound
+    assert (bound.slices, bound.enhance) == (slices, 0)
+
+
+def test_the_grid(write) -> None:
+    bound = read_job(
+        write(f"{TRAINED}[bound]\nmethod = 'grid'\ncomponents = 3\nresolution = 100\nenhance_slices = 7")
+    ).bound
+    assert (bound.components, bound.resolution, bound.enhance, bound.enhance_slices) == (3, 100, 0, 7)
 
 
 def test_a_trained_model_lies_beside_the_job(tmp_path: Path) -> None:
@@ -180,13 +189,13 @@ VALUES = [
 # What follows TRAINED, from line 5 on.
 ADDED = [
     ("[bound]\nrtoll = 1", "6: bound.rtoll: unknown key; did you mean rtol?"),
-    ("[bound]\nx = 1", "6: bound.x: unknown key; known: method, slices, rtol, node_budget"),
+    ("[bound]\nx = 1", "6: bound.x: unknown key; known: " + ", ".join(BoundOptions.model_fields)),
     ("[bound]\nrtol = 0", "6: bound.rtol: 0 is not greater than 0"),
     ("[bound]\nnode_budget = 0", "6: bound.node_budget: 0 is not greater than or equal to 1"),
     ("[bound]\nslices = 0", "6: bound.slices: 0 is not greater than or equal to 1"),
     ("[bound]\nslices = 1001", "6: bound.slices: 1001 is not less than or equal to 1000"),
     ("[bound]\nslices = true", "6: bound.slices: True is not a valid integer"),
-    ("[bound]\nmethod = 'fxed'", "6: bound.method: 'fxed' is not 'adaptive' or 'fixed'"),
+    ("[bound]\nmethod = 'fxed'", "6: bound.method: 'fxed' is not 'adaptive', 'fixed' or 'grid'"),
     (
         "[bound]\nmethod = 'fixed'\nslices = 9\nrtol = 0.002",
         "8: bound.rtol: 0.002 is given, but method 'fixed' has no rtol",
@@ -195,6 +204,17 @@ ADDED = [
         "[bound]\nnode_budget = 9\nmethod = 'fixed'",
         "6: bound.node_budget: 9 is given, but method 'fixed' has no node_budget",
     ),
+    ("[bound]\nresolution = 9", "6: bound.resolution: 9 is given, but method 'adaptive' has no resolution"),
+    (
+        "[bound]\nmethod = 'grid'\nenhance = 2\nnode_budget = 9",
+        "8: bound.node_budget: 9 is given, but method 'grid' has no node_budget",
+    ),
+    (
+        "[bound]\nmethod = 'grid'\ncomponents = 3\nresolution = 101",
+        "8: bound.resolution: 101 makes 101^3 grid points; the most is 1000000",
+    ),
+    ("[bound]\nmethod = 'grid'\ncomponents = 4", "7: bound.components: 4 is not less than or equal to 3"),
+    ("[bound]\nmethod = 'fixed'\nslices = '9'", "7: bound.slices: '9' is not a valid integer"),
     ("[[bound]]\nslices = 3", "5: bound: [{'slices': 3}] is not a table"),
     ("[bund]", "5: bund: unknown key; did you mean bound?"),
     ("[attack]\nstarts = 0", "6: attack.starts: 0 is not greater than or equal to 1"),
@@ -259,12 +279,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_bound_options_from_the_command_line() -> None:
-    assert bound_options(method=None, slices=9, rtol=None).model_dump() == {
-        "method": "adaptive",
-        "slices": 9,
-        "rtol": 0.002,
-        "node_budget": 20_000,
-    }
+    options = bound_options(method=None, slices=9, rtol=None)
+    assert (options.method, options.slices, options.rtol, options.node_budget) == ("adaptive", 9, 0.002, 20_000)
     assert bound_options(method="fixed").slices == 100
 
 

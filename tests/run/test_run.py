@@ -52,16 +52,22 @@ def n_rounds(outcome: Outcome) -> int:
     return len(list((outcome.folder / "evidence.zarr" / "rounds").glob("[0-9]*")))
 
 
+def n_enhancements(outcome: Outcome) -> int:
+    return len(list((outcome.folder / "evidence.zarr" / "enhancements").glob("[0-9]*")))
+
+
 def n_tasks(outcome: Outcome) -> int:
     return len(list((outcome.folder / "records").glob("*.json")))
 
 
 def test_the_examples_are_worth_testing(whole: dict[str, Outcome]) -> None:
-    adaptive, fixed = whole["adaptive"], whole["fixed"]
+    adaptive, fixed, grid = whole.values()
     assert n_rounds(adaptive) >= 3
     assert n_tasks(adaptive) >= 15
     assert n_rounds(fixed) == 1
-    assert n_tasks(fixed) >= 10
+    assert n_tasks(fixed) >= 20
+    assert n_enhancements(fixed) == FIXED.enhance
+    assert n_enhancements(grid) == 2
     assert fixed.certificate.complete
     assert adaptive.certificate.attack is not None
     for outcome in whole.values():
@@ -80,7 +86,8 @@ def test_processes_give_the_same_bytes(method: str, processes: Processes, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("method", "cut"), [("adaptive", (2, 1, 20)), ("adaptive", (7, 3, 10**6)), ("fixed", (2, 1, 60))]
+    ("method", "cut"),
+    [("adaptive", (2, 1, 20)), ("adaptive", (7, 3, 10**6)), ("fixed", (2, 1, 60)), ("grid", (7, 2, 60))],
 )
 def test_batching_leaves_no_trace(
     method: str, cut: tuple[int, int, int], whole: dict[str, Outcome], tmp_path: Path
@@ -138,7 +145,8 @@ def test_the_run_id_is_the_same_in_another_process(tmp_path: Path) -> None:
         "from daskab import load_model\n"
         "from daskab.run.certify import make_question\n"
         "from daskab.run.job import AttackOptions, bound_options\n"
-        f"bound, attack = bound_options(**{ADAPTIVE.model_dump()}), AttackOptions(**{ATTACK.model_dump()})\n"
+        f"bound = bound_options(**{ADAPTIVE.model_dump(exclude_unset=True)})\n"
+        f"attack = AttackOptions(**{ATTACK.model_dump()})\n"
         "print(make_question(load_model('model.npz'), bound, attack).run_id)\n"
     )
     done = subprocess.run(
@@ -149,7 +157,16 @@ def test_the_run_id_is_the_same_in_another_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "most", "interrupt"),
-    [("adaptive", 0, True), ("adaptive", 3, False), ("adaptive", 12, True), ("fixed", 1, False), ("fixed", 8, True)],
+    [
+        ("adaptive", 0, True),
+        ("adaptive", 3, False),
+        ("adaptive", 12, True),
+        ("fixed", 1, False),
+        ("fixed", 8, True),
+        ("fixed", 20, True),  # in an enhancement
+        ("fixed", 23, False),
+        ("grid", 21, True),
+    ],
 )
 def test_an_interrupted_run_goes_on_with_what_is_missing(
     method: str, most: int, interrupt: bool, whole: dict[str, Outcome], tmp_path: Path

@@ -1,0 +1,100 @@
+"""Fixed slices: every sequence bounded once, as tightly as the transverse bounds go (METHOD 3)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._compile import inner_kernel, kernel
+from daskab.bound.climb import climb
+from daskab.bound.examine import CLIMB_STEPS, start_climb
+from daskab.bound.item import POINT, SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
+from daskab.bound.sequences import fill_prefix, place, sequence_weights
+from daskab.bound.shells import below_level
+from daskab.bound.transverse import cheap_bound, fill_reach
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEAR_ENOUGH = 1.0005
+"""A level this far above the best point found is tried first; mostly it passes."""
+
+LADDER = 6
+"""Levels tried by bisection where it does not."""
+
+
+@kernel
+def fixed_units(
+    start: int,
+    stop: int,
+    ends: Ints,
+    tables: Array,
+    points: Array,
+    first_dimension: int,
+    centres: Array,
+    amplitudes: Array,
+    width: Array,
+    attained: Array,
+) -> Array:
+    """Bound every unit of a range once, from the stored contributions.
+
+    Parameters
+    ----------
+    start, stop : the units, [start, stop)
+    ends : (S, 2) first and last slice of every sequence
+    tables : (2, B, s, 4, M) contributions of the inputs first_dimension ... first_dimension + B - 1
+    points : (B, D) a good point of the box for each of them
+    first_dimension : input of tables[:, 0]
+    centres, amplitudes, width : the scaled model
+    attained : (D,) a bound at or below it need not be improved
+
+    Returns
+    -------
+    ndarray, shape (stop - start,)
+    """
+    m = centres.shape[0]
+    n_sequences = ends.shape[0]
+    prefix = np.empty((tables.shape[2] + 1, m))
+    out = np.empty(stop - start)
+    changed, side, _ = place(start, n_sequences)
+    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+    for unit in range(start, stop):
+        changed, side, sequence = place(unit, n_sequences)
+        row = changed - first_dimension
+        table = tables[side, row]
+        if unit == start or sequence == 0:
+            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            for k in range(item.cuts.shape[0]):
+                item.slab[SLAB_LOW, k] = item.slab[WHOLE_LOW, k]
+                item.slab[SLAB_HIGH, k] = item.slab[WHOLE_HIGH, k]
+            fill_reach(item)
+            fill_prefix(table, prefix)
+        sequence_weights(table, prefix, amplitudes, ends[sequence, 0], ends[sequence, 1], item.term[WEIGHT])
+        for j in range(item.centres.shape[1]):
+            item.axis[POINT, j] = points[row, j if j < changed else j + 1]
+        out[unit - start] = tight_bound(item, attained[changed])
+    return out
+
+
+@inner_kernel
+def tight_bound(item: Item, level: float) -> float:
+    """Least bound found for the item's weights over its box; no effort is made to come below ``level``."""
+    bound = cheap_bound(item, level)
+    if bound <= level:
+        return bound
+    start_climb(item)
+    below = max(climb(item, CLIMB_STEPS), level)
+    middle = below * NEAR_ENOUGH
+    for _ in range(LADDER):
+        if not (below < middle and middle < bound):
+            break
+        if below_level(item, middle):
+            bound = middle
+        else:
+            below = middle
+        middle = math.sqrt(below) * math.sqrt(bound)
+        if bound < below * NEAR_ENOUGH:
+            break
+    return bound
