@@ -21,7 +21,7 @@ MOST_AXES = 16
 MOST_DIRECTIONS = 8
 """With more directions between the centres than this the box is not cut across them."""
 
-LARGEST_MATRIX = 128
+LARGEST_MATRIX = 512
 """Beyond this size the curvature of the shell test is bounded without a matrix."""
 
 # Rows of Item.term, a number a centre.
