@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
-from daskab.bound.item import EXPONENT, LARGEST_MATRIX, VALUE, Item
+from daskab.bound.item import EXPONENT, LARGEST_MATRIX, Item
 from daskab.bound.rounding import EPS, EXP_ERROR
 
 Array = NDArray[np.float64]
@@ -87,8 +87,38 @@ def largest_eigenvalue(matrix: Array, factor: Array, vector: Array) -> float:
 
 
 @inner_kernel
-def curvature_bound(item: Item) -> float:
-    """Not below the largest eigenvalue of sum_i v_i A_i A_i', nor below 0; v and A as `settle` left them."""
+def factor_gram(item: Item) -> float:
+    """Factor L L' of the Gram matrix of the A_i, lifted so that it exists, into the item's third matrix; the lift.
+
+    It is the Gram matrix of vectors that agree with the A_i on the space at hand (METHOD, Lemma 8). -1 where there
+    is none: too large, not needed as there are more centres than inputs, or rounding is in the way.
+    """
+    m, d = item.offset.shape
+    if m > d or m > LARGEST_MATRIX:
+        return -1.0
+    square = item.matrix[0]
+    trace = 0.0
+    for i in range(m):
+        for k in range(i + 1):
+            g = 0.0
+            for j in range(d):
+                g += item.offset[i, j] * item.offset[k, j]
+            square[i, k] = g
+        trace += square[i, i]
+    lift = 4.0 * (m + d + 16.0) * EPS * trace
+    return lift if trace > 0.0 and cholesky(square, lift, 1.0, item.matrix[2]) else -1.0
+
+
+@inner_kernel
+def curvature_bound(item: Item, row: int, lift: float) -> float:
+    """Not below the largest eigenvalue of sum_i q_i A_i A_i', nor below 0; A as `settle` left them.
+
+    Parameters
+    ----------
+    item : after `settle`
+    row : of ``item.term``, where the q_i are
+    lift : what `factor_gram` returned since
+    """
     m, d = item.offset.shape
     term, offset = item.term, item.offset
     n = min(m, d)
@@ -100,40 +130,34 @@ def curvature_bound(item: Item) -> float:
     for i in range(m):
         norm = 2.0 * term[EXPONENT, i]
         trace += norm
-        second += abs(term[VALUE, i]) * norm
-        upward += max(term[VALUE, i], 0.0) * norm
+        second += abs(term[row, i]) * norm
+        upward += max(term[row, i], 0.0) * norm
     upward *= 1.0 + (m + d + 16.0) * EPS
-    if n > LARGEST_MATRIX or not trace > 0.0:
+    if n > LARGEST_MATRIX or not trace > 0.0 or (m <= d and lift < 0.0):
         # Only the terms that curve upwards, each along its own direction.
         return float(upward)
     square, factor = item.matrix[0], item.matrix[1]
     if m <= d:
-        # The Gram matrix of the A_i, lifted by a little so that its factor L exists whatever the rounding:
-        # that is the Gram matrix of vectors that agree with the A_i on the space at hand.
+        gram = item.matrix[2]
         for i in range(m):
+            second += abs(term[row, i]) * lift
             for k in range(i + 1):
-                g = 0.0
-                for j in range(d):
-                    g += offset[i, j] * offset[k, j]
-                square[i, k] = g
-        lift = 4.0 * (m + d + 16.0) * EPS * trace
-        if not cholesky(square, lift, 1.0, factor):
-            return float(upward)
+                square[i, k] = 0.0
+        for r in range(m):
+            for i in range(r + 1):
+                scaled = term[row, r] * gram[r, i]
+                for k in range(i + 1):
+                    square[i, k] += scaled * gram[r, k]
         for i in range(m):
-            second += abs(term[VALUE, i]) * lift
-            for k in range(i + 1):
-                g = 0.0
-                for r in range(i, m):
-                    g += factor[r, i] * term[VALUE, r] * factor[r, k]
-                square[i, k] = g
-                square[k, i] = g
+            for k in range(i):
+                square[k, i] = square[i, k]
     else:
         for j in range(d):
             for k in range(j + 1):
                 square[j, k] = 0.0
         for i in range(m):
             for j in range(d):
-                scaled = term[VALUE, i] * offset[i, j]
+                scaled = term[row, i] * offset[i, j]
                 for k in range(j + 1):
                     square[j, k] += scaled * offset[i, k]
         for j in range(d):

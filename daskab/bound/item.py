@@ -15,7 +15,7 @@ from daskab._compile import inner_kernel, kernel
 
 Array = NDArray[np.float64]
 
-MOST_AXES = 16
+MOST_AXES = 64
 """With more other inputs than this their box is not cut across single inputs: one cut would tell too little."""
 
 MOST_DIRECTIONS = 8
@@ -41,8 +41,9 @@ LARGEST_MATRIX = 512
     REACH_LOW,  # never above s_i = A_i . u in the node's box
     REACH_HIGH,  # never below
     VALUE,  # v_i = w_i exp(-|A_i|^2 / 2)
+    BEND,  # second-order coefficient of a term's majorant in a shell
     OFF_PLANE,  # error of t_i when distances are split by the cut directions (METHOD, Lemma 9)
-) = range(16)
+) = range(17)
 
 # Rows of Item.axis, a number an other input.
 (
@@ -82,13 +83,13 @@ class Item(NamedTuple):
     direction: int  #: +1 or -1
     width: float  #: of the input that changes
     centres: Array  #: (M, D') over the other inputs
-    term: Array  #: (16, M)
+    term: Array  #: (17, M)
     axis: Array  #: (12, D')
     cuts: Array  #: (K, D') orthonormal directions across which the box may be cut; none where axes are
     slab: Array  #: (11, K)
     plane: Array  #: (K, M) the centres along the cut directions, from the first centre
     offset: Array  #: (M, D') A_i
-    matrix: Array  #: (2, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
+    matrix: Array  #: (3, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
     vector: Array  #: (2, n) work space
     found: Array  #: (D' + 3,) best path met: its change, start, end, other inputs
 
@@ -118,13 +119,13 @@ def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direc
         direction,
         width[changed],
         np.empty((m, d)),
-        np.zeros((16, m)),
+        np.zeros((17, m)),
         np.zeros((12, d)),
         np.zeros((k, d)),
         np.zeros((11, k)),
         np.zeros((k, m)),
         np.empty((m, d)),
-        np.empty((2, n, n)),
+        np.empty((3, n, n)),
         np.empty((2, n)),
         np.zeros(d + 3),
     )

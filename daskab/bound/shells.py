@@ -13,8 +13,9 @@ import math
 import numpy as np
 
 from daskab._compile import inlined_kernel, inner_kernel
-from daskab.bound.eigen import curvature_bound
+from daskab.bound.eigen import curvature_bound, factor_gram
 from daskab.bound.item import (
+    BEND,
     EXPONENT,
     GRADIENT,
     HIGH,
@@ -150,13 +151,22 @@ def reach_through_slabs(item: Item, i: int) -> tuple[float, float]:
 
 
 @inner_kernel
+def touching(inner: float, outer: float) -> float:
+    """T, the |u|^2 at which the minorant of exp(|u|^2 / 2) touches it: any is sound.
+
+    The middle of a thin shell; in a thick one so near its inner end that the minorant stays above a half there.
+    """
+    return inner + min(0.5 * (outer - inner), 1.0)
+
+
+@inner_kernel
 def excess(
     item: Item, constant: float, curvature: float, size: float, level: float, inner: float, outer: float
 ) -> float:
     """Largest excess of a majorant of exp(-T/2) Q over a minorant of level exp((|u|^2 - T)/2), in a shell.
 
-    The majorant is ``constant + LINEAR . u + curvature |u|^2 / 2``, the minorant ``level (1 + (|u|^2 - T)/2)``, T the
-    shell's middle. Two kinds of terms that are never negative on the shell and in the slabs are added: mu (T_end -
+    The majorant is ``constant + LINEAR . u + curvature |u|^2 / 2``, the minorant ``level (1 + (|u|^2 - T)/2)``, T from
+    `touching`. Two kinds of terms that are never negative on the shell and in the slabs are added: mu (T_end -
     |u|^2) / 2, T_end being the outer end where mu > 0 and the inner where mu < 0, and for every slab eta (end - q . u),
     the end being the upper where eta > 0 and the lower where eta < 0. Any mu and eta give a bound; a few are tried.
     Rounded up by a share of the magnitudes, ``size`` being that of the majorant's coefficients.
@@ -164,7 +174,7 @@ def excess(
     m, d = item.centres.shape
     axis, slab = item.axis, item.slab
     count = item.cuts.shape[0]
-    middle = 0.5 * (inner + outer)
+    touch = touching(inner, outer)
     stiff = level - curvature
     if not stiff > 0.0:
         norm = 0.0
@@ -199,8 +209,8 @@ def excess(
             length += u * u
             axis[TRIAL, j] = u
         shell = 0.5 * mu * (outer if mu > 0.0 else inner)
-        reached = constant - level * (1.0 - 0.5 * middle) + shell + total
-        magnitude = size + level * (2.0 + middle) + (abs(mu) + abs(curvature) + stiff) * outer + parts
+        reached = constant - level * (1.0 - 0.5 * touch) + shell + total
+        magnitude = size + level * (2.0 + touch) + (abs(mu) + abs(curvature) + stiff) * outer + parts
         best = min(best, reached + (m + d + count + 32.0) * EPS * magnitude)
         if best <= 0.0:
             break
@@ -241,7 +251,7 @@ def move_multipliers(item: Item, stiff: float) -> bool:
 def by_taylor(item: Item, value: float, curvature: float, level: float, inner: float, outer: float) -> float:
     """Excess in a shell with Q expanded to second order about z0 and the rest bounded term by term."""
     term = item.term
-    half = 0.25 * (inner + outer)
+    half = 0.5 * touching(inner, outer)
     radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
     unit = math.exp(-half)
     rest = 0.0
@@ -263,12 +273,56 @@ def by_taylor(item: Item, value: float, curvature: float, level: float, inner: f
     return excess(item, unit * value + rest, unit * curvature, size, level, inner, outer)
 
 
+@inner_kernel
+def second_order(s: float) -> float:
+    """(exp(s) - 1 - s) / s^2, within 8 EPS of itself; increasing in s."""
+    if abs(s) < 0.5:
+        # Sum of s^k / (k + 2)! for k = 0 ... 12 by Horner; what is cut off is below 1e-16.
+        total = 1.0
+        for k in range(14, 2, -1):
+            total = 1.0 + total * s / k
+        return 0.5 * total
+    return (math.exp(s) - 1.0 - s) / (s * s)
+
+
+@inlined_kernel
+def by_curvature(item: Item, value: float, lift: float, level: float, inner: float, outer: float) -> float:
+    """Excess in a shell with each exponential bent upwards as much as its range asks for.
+
+    exp(s) <= 1 + s + b(end) s^2 for s <= end, b being `second_order`, and >= for s >= end: the sum's second-order
+    part is then a quadratic form in u, at most |u|^2 times its largest eigenvalue. Where centres lie in many
+    directions u cannot lean towards all of them at once, and only this sees it.
+    """
+    term = item.term
+    half = 0.5 * touching(inner, outer)
+    radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
+    unit = math.exp(-half)
+    size = 0.0
+    for i in range(term.shape[1]):
+        w = term[WEIGHT, i]
+        reach = radius * term[LENGTH, i]
+        end = min(term[REACH_HIGH, i], reach) if w > 0.0 else max(term[REACH_LOW, i], -reach)
+        v = unit * term[VALUE, i]
+        if abs(end) < 0.5:
+            bend = v * second_order(end)
+        else:
+            # v may have gone to 0 where the term itself has not, so the exponents are added first.
+            bend = (w * math.exp(end - term[EXPONENT, i] - half) - v * (1.0 + end)) / (end * end)
+        term[BEND, i] = bend
+        grown = abs(w) * math.exp(end - term[EXPONENT, i] - half) + abs(v) * (1.0 + abs(end))
+        size += (abs(v) + grown * (1.0 + reach * reach / max(end * end, 0.25))) * (4.0 + 4.0 * term[SPREAD, i])
+    for j in range(item.axis.shape[1]):
+        item.axis[LINEAR, j] = unit * item.axis[GRADIENT, j]
+    curvature = 2.0 * curvature_bound(item, BEND, lift)
+    return excess(item, unit * value, curvature, size, level, inner, outer)
+
+
 @inlined_kernel
 def by_lines(item: Item, level: float, inner: float, outer: float) -> float:
     """Excess in a shell with each exponential replaced by a line in s_i: chord, or tangent where w_i < 0."""
     m, d = item.offset.shape
     term = item.term
-    half = 0.25 * (inner + outer)
+    half = 0.5 * touching(inner, outer)
     radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
     constant = 0.0
     size = 0.0
@@ -317,7 +371,8 @@ def below_level(item: Item, level: float) -> bool:
     value, third, farthest = settle(item)
     if not value < level:
         return False
-    curvature = curvature_bound(item)
+    lift = factor_gram(item)
+    curvature = curvature_bound(item, VALUE, lift)
     inner = 0.0
     outer = max((3.0 * (level - value) / max(third, TINY)) ** (2.0 / 3.0), 1e-6 * farthest)
     while True:
@@ -327,6 +382,8 @@ def below_level(item: Item, level: float) -> bool:
             passed = by_taylor(item, value, curvature, level, inner, outer) <= 0.0
             if not passed:
                 passed = by_lines(item, level, inner, outer) <= 0.0
+            if not passed:
+                passed = by_curvature(item, value, lift, level, inner, outer) <= 0.0
             if passed:
                 break
             outer = inner + 0.3 * (outer - inner)

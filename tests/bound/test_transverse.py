@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import weighted_nodes
 
 from daskab.bound.climb import climb, mixture
-from daskab.bound.eigen import cholesky, curvature_bound, largest_eigenvalue
+from daskab.bound.eigen import cholesky, curvature_bound, factor_gram, largest_eigenvalue
 from daskab.bound.item import (
     FAR,
     HIGH,
@@ -27,7 +27,7 @@ from daskab.bound.item import (
     item_of,
 )
 from daskab.bound.projection import projected_bound
-from daskab.bound.shells import below_level, settle, taylor_rest
+from daskab.bound.shells import below_level, by_curvature, by_lines, by_taylor, second_order, settle, taylor_rest
 from daskab.bound.transverse import cheap_bound, fill_reach, quadratic_bound, sign_bound
 
 ctx.prec = 150
@@ -142,7 +142,7 @@ def test_curvature_is_not_below_the_largest_eigenvalue(node: Node) -> None:
     settle(made)
     exact = (made.offset.T * made.term[VALUE]) @ made.offset
     largest = max(float(np.linalg.eigvalsh(exact)[-1]), 0.0) if exact.size else 0.0
-    proved = curvature_bound(made)
+    proved = curvature_bound(made, VALUE, factor_gram(made))
     scale = float(np.sum(np.abs(made.term[VALUE]) * np.sum(made.offset**2, axis=1)))
     assert proved >= largest - 1e-13 * scale
     assert proved <= max(1.2 * largest, 0.02 * scale) + 1e-12 * scale or min(exact.shape[0], len(node[1])) > 1
@@ -173,10 +173,62 @@ def test_cholesky_refuses_what_is_not_positive() -> None:
 
 def test_taylor_rest_in_ball_arithmetic() -> None:
     for s in [*np.linspace(-3, 3, 601).tolist(), 1e-9, -1e-9, 0.5, -0.5, 0.0]:
-        x = arb(s)
-        exact = x.exp() - 1 - x - x * x / 2
-        error = float(abs(arb(float(taylor_rest(s))) - exact).upper())
+        with ctx.workprec(200):
+            x = arb(s)
+            exact = x.exp() - 1 - x - x * x / 2
+            error = float(abs(arb(float(taylor_rest(s))) - exact).upper())
         assert error <= 2.0**-52 * 4.0 * (abs(s) ** 3 + np.exp(s) * (abs(s) >= 0.5))
+
+
+def test_second_order_in_ball_arithmetic() -> None:
+    before = 0.0
+    for s in [*np.linspace(-40, 40, 801).tolist(), 1e-9, -1e-9, 0.5, -0.5, np.nextafter(0.5, 0.0)]:
+        if s == 0.0:
+            assert second_order(s) == 0.5
+            continue
+        with ctx.workprec(400):
+            x = arb(float(s))
+            exact = (x.exp() - 1 - x) / (x * x)
+            assert abs(arb(float(second_order(s))) - exact) <= exact * 2.0**-52 * 8.0
+    for s in np.linspace(-5, 5, 2001):  # increasing, which is what makes it a majorant
+        assert second_order(s) >= before * (1 - 1e-14)
+        before = second_order(s)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_many_centres_in_many_directions(seed: int) -> None:
+    """What passes is exceeded nowhere, wherever the shells are laid about."""
+    rng = np.random.default_rng(seed)
+    m, d = int(rng.integers(20, 70)), int(rng.integers(10, 50))
+    made = item(4.0 * rng.random((m, d)), rng.normal(size=m), np.full(d, 4.0), 0)
+    attained = 0.0
+    for i in np.argsort(-made.term[WEIGHT])[:10]:
+        made.axis[POINT] = np.clip(made.centres[i], made.axis[LOW], made.axis[HIGH])
+        attained = max(attained, climb(made, 200))
+    for start in (made.centres[int(np.argmax(made.term[WEIGHT]))], 0.5 * made.axis[HIGH]):
+        made.axis[POINT] = start
+        climb(made, 200)
+        assert not below_level(made, attained * (1 - 1e-9))
+
+
+def test_centres_in_many_directions_are_not_added_up() -> None:
+    """Thirty bumps around a higher one: nearly orthogonal, so no point is near two of them."""
+    d = 30
+    centres = np.vstack([np.full(d + 1, 3.0), 3.0 + 3.0 * np.eye(d, d + 1, 1)])
+    made = item(centres, np.array([3.0] + [1.0] * d), np.full(d + 1, 6.0), 0)
+    made.axis[POINT] = 3.0
+    attained = climb(made, 200)
+    level = 1.3 * attained
+    assert quadratic_bound(made, level) > 2.0 * level
+    assert below_level(made, level)
+    # Without the curvature form the shells between the bumps stay open.
+    value, _, _ = settle(made)
+    lift = factor_gram(made)
+    curvature = curvature_bound(made, VALUE, lift)
+    shell = (7.0, 8.0)
+    assert by_taylor(made, value, curvature, level, *shell) > 0.0
+    assert by_lines(made, level, *shell) > 0.0
+    assert by_curvature(made, value, lift, level, *shell) <= 0.0
 
 
 def test_the_projection_sees_how_far_the_box_lies_off_the_plane() -> None:
