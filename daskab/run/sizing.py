@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daskab.attack.single import attack_input, start_points
 from daskab.bound.contributions import contributions, slice_edges
@@ -19,6 +20,8 @@ from daskab.bound.units import bound_units, refine_nodes
 from daskab.run.plan import Plan, Question
 from daskab.run.rounds import NODES_A_ROUND
 
+Array = NDArray[np.float64]
+
 TARGET_SECONDS = 1.0
 """A task's length: scheduling costs 1-3 ms, and a stopped run loses no more than what is in flight."""
 
@@ -29,6 +32,8 @@ so short that its overhead shows."""
 
 SAMPLES = 3
 SAMPLED_UNITS = 32
+SAMPLE_SECONDS = 0.2
+"""A hard input is not sampled any longer."""
 
 
 @dataclass(frozen=True)
@@ -90,36 +95,42 @@ def items(n_items: int, seconds_each: float) -> int:
 def measure(question: Question, s: Scaled) -> Pace:
     """Time a few attacks, units and nodes, on inputs spread over the model."""
     starts = start_points(s.centres, s.amplitudes, s.width, question.attack_starts, question.attack_seed)
-    sequence_ends = ends(question.slices)
-    take = min(SAMPLED_UNITS, sequence_ends.shape[0])
-    edges = np.stack([slice_edges(w, question.slices) for w in s.width])
     best = np.empty(question.n_inputs + 1)
-    # What a node of the first round may open, as `rounds.allowance` has it.
-    share = min(NODES_A_ROUND, question.node_budget // (2 * sequence_ends.shape[0]))
-    allowance = np.full(question.n_inputs, share)
-    sampled = np.unique(np.linspace(0, question.n_inputs - 1, SAMPLES).astype(int))
-    seconds = np.zeros((sampled.size + 1, 2))
-    opened = np.full(sampled.size + 1, float(take))
-    for row, d in enumerate([sampled[0], *sampled]):
+    sampled = np.unique(np.linspace(0, question.n_inputs - 1, SAMPLES).astype(int)).tolist()
+    attacks, bounds = [], []
+    for d in [sampled[0], *sampled]:
         begun = time.perf_counter()
         attained = attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
-        attacked = time.perf_counter()
-        table = contributions(s.centres[:, d].copy(), s.amplitudes, 1, edges[d])
-        tables = np.stack([table, table])[:, None]
-        goal = np.full(question.n_inputs, attained * (1.0 + (question.rtol or 0.0)))
-        start = 2 * int(d) * sequence_ends.shape[0]
-        points = best[None, : question.n_inputs]
-        model = s.centres, s.amplitudes, s.width
-        if question.method == "grid":
-            grid = question.components, question.resolution
-            grid_units(start, start + take, sequence_ends, tables, d, *model, *grid)
-        elif question.method == "fixed":
-            fixed_units(start, start + take, sequence_ends, tables, points, d, *model, goal)
-        else:
-            nodes = bound_units(start, start + take, sequence_ends, edges, tables, points, d, *model, goal)
-            used = refine_nodes(nodes, sequence_ends.shape[0], *model, goal, allowance, goal)[1]
-            opened[row] += used.sum()
-        seconds[row] = attacked - begun, time.perf_counter() - attacked
-    # The first row is left out: it only compiled.
-    attack, unit = seconds[1:].mean(axis=0)
-    return Pace(float(attack), float(unit) / take, float(seconds[1:, 1].sum() / opened[1:].sum()))
+        attacks.append(time.perf_counter() - begun)
+        bounds.append(sample_bounds(question, s, d, attained, best[: question.n_inputs]))
+    # The first of each is left out: it only compiled.
+    seconds, units, nodes = np.sum(bounds[1:], axis=0).tolist()
+    return Pace(float(np.mean(attacks[1:])), seconds / units, seconds / nodes)
+
+
+def sample_bounds(question: Question, s: Scaled, d: int, attained: float, point: Array) -> tuple[float, int, float]:
+    """Bound some units of an input as the first round does: seconds, units done, nodes examined."""
+    sequence_ends = ends(question.slices)
+    n, model = sequence_ends.shape[0], (s.centres, s.amplitudes, s.width)
+    start, take = 2 * d * n, min(SAMPLED_UNITS, n)
+    units = start, start + take, sequence_ends
+    goal = np.full(question.n_inputs, attained * (1.0 + (question.rtol or 0.0)))
+    begun = time.perf_counter()
+    edges = np.stack([slice_edges(w, question.slices) for w in s.width])
+    table = contributions(s.centres[:, d].copy(), s.amplitudes, 1, edges[d])
+    tables = np.stack([table, table])[:, None]
+    if question.method == "grid":
+        grid_units(*units, tables, d, *model, question.components, question.resolution)
+    elif question.method == "fixed":
+        fixed_units(*units, tables, point[None], d, *model, goal)
+    if question.method != "adaptive":
+        return time.perf_counter() - begun, take, take
+    # What a node of the first round may open, as `rounds.allowance` has it.
+    allowance = np.full(question.n_inputs, min(NODES_A_ROUND, question.node_budget // (2 * n)))
+    nodes = bound_units(*units, edges, tables, point[None], d, *model, goal)
+    opened = 0.0
+    for done in range(1, take + 1):
+        opened += 1.0 + refine_nodes(nodes[done - 1 : done], n, *model, goal, allowance, goal)[1].sum()
+        if time.perf_counter() - begun > SAMPLE_SECONDS:
+            break
+    return time.perf_counter() - begun, done, opened
