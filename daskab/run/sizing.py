@@ -13,6 +13,7 @@ from daskab.attack.single import attack_input, start_points
 from daskab.bound.contributions import contributions, slice_edges
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import MOST_LINES, grid_units
+from daskab.bound.item import LARGEST_MATRIX
 from daskab.bound.nodes import node_width
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
@@ -74,6 +75,7 @@ def sizes(plan: Plan, scaled: Scaled) -> Sizes:
     contribution_bytes = 2 * 4 * 8 * q.slices * q.n_centres
     row_bytes = 8 * node_width(q.n_centres, q.n_inputs - 1)
     rows = max(4 * NODES_A_ROUND, 1024) + NODES_A_ROUND + plan.batch
+    matrix_bytes = 3 * 8 * min(q.n_centres, q.n_inputs - 1, LARGEST_MATRIX) ** 2
     grid_bytes = 8 * q.components * q.n_centres * min(q.resolution**q.components, MOST_LINES)
     return Sizes(
         first_round_seconds=attack + plan.n_units * pace.unit,
@@ -81,6 +83,7 @@ def sizes(plan: Plan, scaled: Scaled) -> Sizes:
         task_bytes=8 * q.n_centres * (3 * q.n_inputs + 64)
         + rows * row_bytes
         + contribution_bytes * plan.block
+        + matrix_bytes
         + grid_bytes,
         store_bytes=q.n_inputs * contribution_bytes + 8 * q.n_inputs**2 + 8 * 4 * plan.n_units,
     )

@@ -20,10 +20,10 @@ from daskab.attack.attained import attained_change
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
 from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
-from daskab.bound.grid import grid_bound, grid_work
+from daskab.bound.fixed import fixed_units
+from daskab.bound.grid import grid_units
 from daskab.bound.nodes import BOUND
 from daskab.bound.scaled import Scaled, to_model_units
-from daskab.bound.sequences import fill_prefix, sequence_weights
 from daskab.bound.units import bound_units, refine_nodes
 
 SHARES = (0.5, 0.9, 0.999, 1.0 - 1e-9, 1.002, 1.1)
@@ -36,6 +36,8 @@ def adversarial(rng: np.random.Generator) -> KernelExpansion:
     kind = rng.choice(["plain", "clusters", "cancel", "outside", "short", "heavy", "plane", "duplicate", "long"])
     d = int(rng.integers(1, 61) if rng.random() < 0.3 else rng.integers(1, 9))
     m = int(rng.integers(1, 25) if rng.random() < 0.7 else rng.integers(1, 5))
+    if rng.random() < 0.02:
+        m = int(rng.integers(30, 90))
     centres = rng.random((m, d))
     weights = rng.normal(size=m) * 10.0 ** rng.uniform(-1, 1, m)
     scale = 10.0 ** rng.uniform(-1.0, 1.0) * np.sqrt(d) / 2
@@ -109,23 +111,12 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
         bound = max(closed.max(initial=0.0), frontier[:, BOUND].max(initial=0.0))
         judge(bound)
         claimed += bool(bound <= goal[0])
+    scaled, level = (s.centres, s.amplitudes, s.width), np.full(dims, rng.choice([-1.0, 0.9, 1.0]) * attained)
+    rows = 2 * d * n, 2 * (d + 1) * n, sequences.ends(SLICES)
+    judge(fixed_units(*rows, tables, point, d, *scaled, level).max())
     if dims <= 12 and rng.random() < 0.1:
-        judge(max(by_grid(s, d, sign, tables[side, 0]) for side, sign in enumerate(DIRECTIONS)))
+        judge(grid_units(*rows, tables, d, *scaled, 2, 20).max())
     return taken, wrong, claimed
-
-
-def by_grid(s: Scaled, d: int, direction: int, table: np.ndarray) -> float:
-    """Largest grid bound over the fixed sequences of one direction."""
-    m = s.amplitudes.size
-    others = np.ascontiguousarray(np.delete(s.centres, d, axis=1))
-    width = np.delete(s.width, d)
-    work = grid_work(m, width.size, 2, 400)
-    prefix, weights, highest = np.empty((SLICES + 1, m)), np.empty(m), 0.0
-    fill_prefix(table, prefix)
-    for first, last in sequences.ends(SLICES):
-        sequence_weights(table, prefix, s.amplitudes, first, last, weights)
-        highest = max(highest, grid_bound(weights, others, width, work, 0.3, 2, 400))
-    return highest
 
 
 def main() -> None:
