@@ -18,8 +18,8 @@ TRAPS = sorted(p.stem for p in (FOLDER / "traps").glob("*.npz")) if FOLDER.name 
 
 METHODS: dict[str, dict[str, Any]] = {
     "adaptive": {"node_budget": 400},
-    "fixed": {"method": "fixed", "slices": 5, "enhance": 3},
-    "grid": {"method": "grid", "slices": 3, "resolution": 20, "enhance": 1},
+    "fixed": {"method": "fixed", "slices": 4, "enhance": 2},
+    "grid": {"method": "grid", "slices": 2, "resolution": 20, "enhance": 1},
 }
 
 # Many inputs, or hard ones.

@@ -15,7 +15,7 @@ from daskab._compile import inner_kernel, kernel
 
 Array = NDArray[np.float64]
 
-MOST_AXES = 64
+MOST_AXES = 40
 """With more other inputs than this their box is not cut across single inputs: one cut would tell too little."""
 
 MOST_DIRECTIONS = 8
