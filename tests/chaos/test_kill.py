@@ -24,9 +24,9 @@ name = "m"
 file = "model.npz"
 [bound]
 method = "fixed"
-slices = 24
+slices = 18
 [run]
-batch = 100
+batch = 56
 """
 PATIENCE = 120.0
 
