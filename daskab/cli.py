@@ -105,27 +105,11 @@ def certify(
     executor: str,
     runs: Path | None,
     time_limit: float | None,
-    rtol: float | None,
-    method: str | None,
-    slices: int | None,
-    node_budget: int | None,
-    components: int | None,
-    resolution: int | None,
-    enhance: int | None,
-    enhance_slices: int | None,
     require_inputs: int | None,
+    **given: object,
 ) -> int:
     """Certify a trained model given as an .npz file."""
-    options = bound_options(
-        method=method,
-        rtol=rtol,
-        slices=slices,
-        node_budget=node_budget,
-        components=components,
-        resolution=resolution,
-        enhance=enhance,
-        enhance_slices=enhance_slices,
-    )
+    options = bound_options(**given)
     model = load_model(model_file)
     with Display(model_file.stem) as progress:
         outcome = certify_model(

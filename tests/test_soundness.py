@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import models, points_of
 
 from daskab import Certificate, KernelExpansion, certify
-from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.nodes import BOUND
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
@@ -50,12 +50,7 @@ def once(model: KernelExpansion, slices: int = 5) -> np.ndarray:
     """Bound (D,) of every input from fixed slices by the bounds that do not search: nothing is left to chance."""
     s, d = Scaled.of(model), model.n_inputs
     edges = np.stack([slice_edges(w, slices) for w in s.width])
-    tables = np.stack(
-        [
-            np.stack([contributions(s.centres[:, j].copy(), s.amplitudes, sign, edges[j]) for j in range(d)])
-            for sign in DIRECTIONS
-        ]
-    )
+    tables = np.stack([input_table(s.centres[:, j], s.amplitudes, s.width[j], slices) for j in range(d)], axis=1)
     n = 2 * d * count(slices)
     points, goal = np.zeros((d, d)), np.zeros(d)
     nodes = bound_units(0, n, ends(slices), edges, tables, points, 0, s.centres, s.amplitudes, s.width, goal)

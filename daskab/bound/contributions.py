@@ -85,6 +85,20 @@ def fill_contributions(centre: Array, amplitudes: Array, direction: int, edges: 
             out[k, ACROSS, i] = g_upper - g_lower + error
 
 
+def input_table(centre: Array, amplitudes: Array, width: float, slices: int) -> Array:
+    """Contributions (direction, slice, constraint, centre) of one input cut into equal slices.
+
+    Parameters
+    ----------
+    centre : (M,) coordinates of the centres along the input
+    amplitudes : (M,)
+    width : of the input's range
+    slices : how many
+    """
+    along, edges = np.ascontiguousarray(centre), slice_edges(width, slices)
+    return np.stack([contributions(along, amplitudes, sign, edges) for sign in DIRECTIONS])
+
+
 def contributions(centre: Array, amplitudes: Array, direction: int, edges: Array) -> Array:
     """Contributions (slice, constraint, centre) of one input and direction; see `fill_contributions`."""
     out = np.empty((edges.size - 1, len(CONSTRAINTS), centre.size))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from daskab._compile import inner_kernel, kernel
 from daskab.bound.climb import climb
 from daskab.bound.examine import CLIMB_STEPS, start_climb
-from daskab.bound.item import POINT, SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
+from daskab.bound.item import POINT, WEIGHT, Item, item_of
 from daskab.bound.sequences import fill_prefix, place, sequence_weights
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import cheap_bound, fill_reach
@@ -42,12 +42,7 @@ def fixed_units(
 
     Parameters
     ----------
-    start, stop : the units, [start, stop)
-    ends : (S, 2) first and last slice of every sequence
-    tables : (2, B, s, 4, M) contributions of the inputs first_dimension ... first_dimension + B - 1
-    points : (B, D) a good point of the box for each of them
-    first_dimension : input of tables[:, 0]
-    centres, amplitudes, width : the scaled model
+    start, stop, ends, tables, points, first_dimension, centres, amplitudes, width : as for `units.bound_units`
     attained : (D,) a bound at or below it need not be improved
 
     Returns
@@ -66,9 +61,6 @@ def fixed_units(
         table = tables[side, row]
         if unit == start or sequence == 0:
             item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
-            for k in range(item.cuts.shape[0]):
-                item.slab[SLAB_LOW, k] = item.slab[WHOLE_LOW, k]
-                item.slab[SLAB_HIGH, k] = item.slab[WHOLE_HIGH, k]
             fill_reach(item)
             fill_prefix(table, prefix)
         sequence_weights(table, prefix, amplitudes, ends[sequence, 0], ends[sequence, 1], item.term[WEIGHT])

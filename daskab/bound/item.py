@@ -110,7 +110,7 @@ def n_cuts(m: int, d: int) -> int:
 
 @kernel
 def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direction: int) -> Item:
-    """Set up one input of a scaled model (M, D), (M,), (D,)."""
+    """Set up one input of a scaled model (M, D), (M,), (D,); the node's box is the whole one to begin with."""
     m, dimensions = centres.shape
     d = dimensions - 1
     n = min(m, d) if min(m, d) <= LARGEST_MATRIX else 0
@@ -198,6 +198,8 @@ def lay_directions(item: Item) -> None:
             high += max(reach, 0.0)
         item.slab[WHOLE_LOW, k] = low - 1e-12 * (high - low)
         item.slab[WHOLE_HIGH, k] = high + 1e-12 * (high - low)
+        item.slab[SLAB_LOW, k] = item.slab[WHOLE_LOW, k]
+        item.slab[SLAB_HIGH, k] = item.slab[WHOLE_HIGH, k]
 
 
 @inner_kernel

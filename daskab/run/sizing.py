@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab.attack.single import attack_input, start_points
-from daskab.bound.contributions import contributions, slice_edges
+from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import MOST_LINES, grid_units
 from daskab.bound.item import LARGEST_MATRIX
@@ -120,8 +120,7 @@ def sample_bounds(question: Question, s: Scaled, d: int, attained: float, point:
     goal = np.full(question.n_inputs, attained * (1.0 + (question.rtol or 0.0)))
     begun = time.perf_counter()
     edges = np.stack([slice_edges(w, question.slices) for w in s.width])
-    table = contributions(s.centres[:, d].copy(), s.amplitudes, 1, edges[d])
-    tables = np.stack([table, table])[:, None]
+    tables = input_table(s.centres[:, d], s.amplitudes, s.width[d], question.slices)[:, None]
     if question.method == "grid":
         grid_units(*units, tables, d, *model, question.components, question.resolution)
     elif question.method == "fixed":

@@ -12,7 +12,7 @@ from daskab.attack.attained import attained_change, crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
-from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import grid_units
 from daskab.bound.sequences import place
@@ -91,9 +91,8 @@ def fill_block(space: Workspace, task: Task) -> Work:
     s, slices = space.scaled, space.plan.question.slices
     inputs = space.block(task.index)
     out = np.empty((2, len(inputs), slices, 4, s.amplitudes.size))
-    for side, sign in enumerate(DIRECTIONS):
-        for row, d in enumerate(inputs):
-            out[side, row] = contributions(s.centres[:, d].copy(), s.amplitudes, sign, slice_edges(s.width[d], slices))
+    for row, d in enumerate(inputs):
+        out[:, row] = input_table(s.centres[:, d], s.amplitudes, s.width[d], slices)
     space.evidence.write("contributions", (slice(None), slice(inputs.start, inputs.stop)), out)
     return Work((out[0], out[1]), len(inputs))  # each by input first, as all payloads are by item
 
@@ -142,8 +141,8 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     plan, s, number = space.plan, space.scaled, task.round
     read, at = space.evidence.read, f"rounds/{task.round}"
     rows = space.evidence.rows(f"{at}/closed", task.index)
-    goal = read(f"{at}/goal")
     if plan.question.method == "adaptive":
+        goal = read(f"{at}/goal")
         nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, rows, task)
         allowance, attained = read(f"{at}/allowance"), read(f"{at}/attained")
         closed, used, frontier, found = refine_nodes(
@@ -166,9 +165,8 @@ def enhance_batch(space: Workspace, task: Task) -> Work:
     d, slices = space.evidence.enhancement(task.round)
     rows = space.evidence.rows(at, task.index)
     offset = 2 * d * sequences.count(slices)
-    edges, along = slice_edges(s.width[d], slices), s.centres[:, d].copy()
-    tables = np.stack([contributions(along, s.amplitudes, sign, edges)[None] for sign in DIRECTIONS])
-    bound = fixed_bounds(space, slice(rows.start + offset, rows.stop + offset), slices, d, tables)
+    table = input_table(s.centres[:, d], s.amplitudes, s.width[d], slices)
+    bound = fixed_bounds(space, slice(rows.start + offset, rows.stop + offset), slices, d, table[:, None])
     space.evidence.write(at, rows, bound)
     return Work((bound,), bound.size, bound.size)
 

@@ -22,11 +22,11 @@ from daskab import KernelExpansion, load_model
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
 from daskab.bound.climb import climb
-from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.contributions import DIRECTIONS, input_table, slice_edges
 from daskab.bound.examine import start_climb
 from daskab.bound.goals import goals
 from daskab.bound.grid import grid_units
-from daskab.bound.item import BEST, POINT, SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
+from daskab.bound.item import BEST, POINT, WEIGHT, Item, item_of
 from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.scaled import Scaled
 from daskab.bound.shells import below_level
@@ -70,8 +70,7 @@ def by_grid(s: Scaled, slices: int) -> Array:
     n, model = sequences.count(slices), (s.centres, s.amplitudes, s.width)
     out = np.zeros(s.width.size)
     for d in range(s.width.size):
-        along, edges = np.ascontiguousarray(s.centres[:, d]), slice_edges(s.width[d], slices)
-        tables = np.stack([contributions(along, s.amplitudes, sign, edges)[None] for sign in DIRECTIONS])
+        tables = input_table(s.centres[:, d], s.amplitudes, s.width[d], slices)[:, None]
         out[d] = grid_units(2 * d * n, 2 * (d + 1) * n, sequences.ends(slices), tables, d, *model, 2, 50).max()
     return out
 
@@ -82,13 +81,10 @@ def fixed(s: Scaled, slices: int, transverse: Transverse) -> Array:
     prefix = np.empty((slices + 1, m))
     out = np.zeros(dims)
     for d in range(dims):
-        for sign in DIRECTIONS:
+        for sign, table in zip(DIRECTIONS, input_table(s.centres[:, d], s.amplitudes, s.width[d], slices), strict=True):
             item = item_of(s.centres, s.amplitudes, s.width, d, sign)
-            item.slab[SLAB_LOW], item.slab[SLAB_HIGH] = item.slab[WHOLE_LOW], item.slab[WHOLE_HIGH]
             fill_reach(item)
             item.axis[POINT] = 0.5 * item.axis[0]
-            along = np.ascontiguousarray(s.centres[:, d])
-            table = contributions(along, s.amplitudes, sign, slice_edges(s.width[d], slices))
             sequences.fill_prefix(table, prefix)
             for first, last in sequences.ends(slices):
                 sequences.sequence_weights(table, prefix, s.amplitudes, first, last, item.term[WEIGHT])
@@ -115,17 +111,7 @@ def full(
     goal = goals(attained, s.amplitudes, model.delta, rtol)
     dims, n = s.width.size, sequences.count(slices)
     edges = np.stack([slice_edges(w, slices) for w in s.width])
-    tables = np.stack(
-        [
-            np.stack(
-                [
-                    contributions(np.ascontiguousarray(s.centres[:, d]), s.amplitudes, sign, edges[d])
-                    for d in range(dims)
-                ]
-            )
-            for sign in DIRECTIONS
-        ]
-    )
+    tables = np.stack([input_table(s.centres[:, d], s.amplitudes, s.width[d], slices) for d in range(dims)], axis=1)
     units = (0, 2 * dims * n, sequences.ends(slices), edges, tables, points, 0)
     nodes = bound_units(*units, s.centres, s.amplitudes, s.width, goal)
     out = np.zeros(dims)

@@ -19,7 +19,7 @@ from daskab import KernelExpansion
 from daskab.attack.attained import attained_change
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
-from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import grid_units
 from daskab.bound.nodes import BOUND
@@ -84,12 +84,7 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
     attained = attained_change(model, x, x_prime)
     n = sequences.count(SLICES)
     edges = np.stack([slice_edges(w, SLICES) for w in s.width])
-    tables = np.stack(
-        [
-            contributions(np.ascontiguousarray(s.centres[:, d]), s.amplitudes, sign, edges[d])[None]
-            for sign in DIRECTIONS
-        ]
-    )
+    tables = input_table(s.centres[:, d], s.amplitudes, s.width[d], SLICES)[:, None]
     point = best[None, :dims] if rng.random() < 0.7 else s.width[None] * rng.random((1, dims))
     taken = wrong = claimed = 0
 

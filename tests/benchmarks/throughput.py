@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from daskab._compile import inner_kernel
-from daskab.bound.item import SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
+from daskab.bound.item import WEIGHT, Item, item_of
 from daskab.bound.transverse import ROUNDS, fill_reach, quadratic_bound, sign_bound
 
 
@@ -30,22 +30,12 @@ def plain(values: np.ndarray, times: int) -> float:
 
 
 @inner_kernel
-def signs(item: Item, times: int) -> float:
-    """So many sign bounds, each of other weights."""
+def bounds(item: Item, times: int, quadratic: bool) -> float:
+    """So many sign or quadratic bounds, each of other weights."""
     total = 0.0
     for k in range(times):
         item.term[WEIGHT, 0] += 1e-12 * k
-        total += sign_bound(item)
-    return total
-
-
-@inner_kernel
-def quadratics(item: Item, times: int) -> float:
-    """So many quadratic bounds."""
-    total = 0.0
-    for k in range(times):
-        item.term[WEIGHT, 0] += 1e-12 * k
-        total += quadratic_bound(item, -1.0)
+        total += quadratic_bound(item, -1.0) if quadratic else sign_bound(item)
     return total
 
 
@@ -57,14 +47,13 @@ def main() -> None:
     for m, d in ((4, 14), (100, 14), (400, 14), (4, 438), (100, 438)):
         made = item_of(rng.random((m, d)), np.ones(m), np.ones(d), 0, 1)
         made.term[WEIGHT] = rng.normal(size=m)
-        made.slab[SLAB_LOW], made.slab[SLAB_HIGH] = made.slab[WHOLE_LOW], made.slab[WHOLE_HIGH]
         fill_reach(made)
         positive = int(np.sum(made.term[WEIGHT] > 0))
         cost = {"plain": 1000, "sign": m, "quadratic": ROUNDS * (m + positive)}
         calls = {
             "plain": lambda n: plain(values, n),
-            "sign": lambda n, made=made: signs(made, n),
-            "quadratic": lambda n, made=made: quadratics(made, n),
+            "sign": lambda n, made=made: bounds(made, n, False),
+            "quadratic": lambda n, made=made: bounds(made, n, True),
         }
         row = f"{m:6d}{d:6d}"
         for name, call in calls.items():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import models
 
 from daskab import KernelExpansion
-from daskab.bound.contributions import DIRECTIONS, contributions, slice_edges
+from daskab.bound.contributions import input_table
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import grid_units
 from daskab.bound.scaled import Scaled
@@ -21,8 +21,7 @@ Bound = Callable[[KernelExpansion, int, int, float], np.ndarray]
 
 
 def tables_of(s: Scaled, d: int, slices: int) -> np.ndarray:
-    edges = slice_edges(s.width[d], slices)
-    return np.stack([contributions(s.centres[:, d].copy(), s.amplitudes, sign, edges)[None] for sign in DIRECTIONS])
+    return input_table(s.centres[:, d], s.amplitudes, s.width[d], slices)[:, None]
 
 
 def by_fixed(model: KernelExpansion, d: int, slices: int, attained: float) -> np.ndarray:

@@ -11,7 +11,7 @@ from flint import arb, ctx
 
 from daskab.bound import transverse
 from daskab.bound.climb import climb
-from daskab.bound.item import POINT, SLAB_HIGH, SLAB_LOW, WEIGHT, WHOLE_HIGH, WHOLE_LOW, Item, item_of
+from daskab.bound.item import POINT, WEIGHT, Item, item_of
 from daskab.bound.projection import projected_bound
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import fill_reach, quadratic_bound, sign_bound
@@ -28,7 +28,6 @@ def node(seed: int) -> Item:
     centres = width * rng.uniform(-1.0, 2.0, (m, d + 1))
     made = item_of(centres, np.ones(m), width, 0, 1)
     made.term[WEIGHT] = rng.normal(size=m) * 10.0 ** rng.uniform(-6, 6)
-    made.slab[SLAB_LOW], made.slab[SLAB_HIGH] = made.slab[WHOLE_LOW], made.slab[WHOLE_HIGH]
     fill_reach(made)
     made.axis[POINT] = np.clip(made.centres[0], 0.0, width[1:])
     climb(made, 60)

@@ -21,13 +21,12 @@ from daskab.bound.item import (
     SLAB_LOW,
     VALUE,
     WEIGHT,
-    WHOLE_HIGH,
-    WHOLE_LOW,
     Item,
     item_of,
 )
+from daskab.bound.majorants import by_curvature, by_lines, by_taylor, second_order, taylor_rest
 from daskab.bound.projection import projected_bound
-from daskab.bound.shells import below_level, by_curvature, by_lines, by_taylor, second_order, settle, taylor_rest
+from daskab.bound.shells import below_level, settle
 from daskab.bound.transverse import cheap_bound, fill_reach, quadratic_bound, sign_bound
 
 ctx.prec = 150
@@ -37,8 +36,6 @@ Node = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 def item(centres: np.ndarray, weights: np.ndarray, width: np.ndarray, changed: int) -> Item:
     made = item_of(np.ascontiguousarray(centres), np.ones(len(weights)), width, changed, 1)
     made.term[WEIGHT] = weights
-    made.slab[SLAB_LOW] = made.slab[WHOLE_LOW]
-    made.slab[SLAB_HIGH] = made.slab[WHOLE_HIGH]
     fill_reach(made)
     return made
 
