@@ -23,7 +23,7 @@ OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy",
 def _source_hash() -> str:
     h = hashlib.sha256()
     here = Path(__file__)
-    for package in ("bound", "attack"):
+    for package in ("bound", "attack", "joint"):
         for source in sorted((here.parent / package).glob("*.py")):
             h.update(f"{package}/{source.name}\n".encode())
             h.update(source.read_bytes())

@@ -10,8 +10,8 @@ import pytest
 import daskab
 
 ROOT = Path(daskab.__file__).parent
-ROOMS = ["_version", "_compile", "errors", "datasets", "model", "bound", "attack", "run", "report", "cli"]
-PURE = {"bound", "attack"}
+ROOMS = ["_version", "_compile", "errors", "datasets", "model", "bound", "joint", "attack", "run", "report", "cli"]
+PURE = {"bound", "joint", "attack"}
 FORBIDDEN_IN_PURE = {
     "dask",
     "distributed",

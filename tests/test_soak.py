@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from soak import adversarial, check
+from soak import adversarial, check, check_pairs
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -19,3 +19,16 @@ def test_no_bound_lies_below_an_attack(seed: int) -> None:
         claimed += claims
     assert bounds > 200
     assert claimed > 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_search_excludes_an_attack(seed: int) -> None:
+    searches = tight = 0
+    for k in range(100):
+        rng = np.random.default_rng([seed, k, 78])
+        made, wrong, exact = check_pairs(adversarial(rng), rng)
+        assert not wrong, f"seed {seed}, model {k}"
+        searches += made
+        tight += exact
+    assert searches > 60
+    assert tight > 20

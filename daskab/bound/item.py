@@ -157,38 +157,46 @@ def fill_item(centres: Array, amplitudes: Array, width: Array, changed: int, ite
 
 
 @inner_kernel
-def lay_directions(item: Item) -> None:
-    """Orthonormal directions spanning the centres' differences, by Gram-Schmidt done twice; and the box's ranges.
+def between_centres(centres: Array, directions: Array) -> None:
+    """Fill orthonormal directions (K, D) spanning the centres' differences, by Gram-Schmidt done twice.
 
-    Directions the differences do not fill stay zero and are never cut across.
+    Directions the differences do not fill stay zero.
     """
-    m, d = item.centres.shape
-    count = item.cuts.shape[0]
+    m, d = centres.shape
+    count = directions.shape[0]
     kept = 0
     for i in range(1, m):
         if kept == count:
             break
         before = 0.0
         for j in range(d):
-            item.cuts[kept, j] = item.centres[i, j] - item.centres[0, j]
-            before += item.cuts[kept, j] * item.cuts[kept, j]
+            directions[kept, j] = centres[i, j] - centres[0, j]
+            before += directions[kept, j] * directions[kept, j]
         for _ in range(2):
             for k in range(kept):
                 along = 0.0
                 for j in range(d):
-                    along += item.cuts[k, j] * item.cuts[kept, j]
+                    along += directions[k, j] * directions[kept, j]
                 for j in range(d):
-                    item.cuts[kept, j] -= along * item.cuts[k, j]
+                    directions[kept, j] -= along * directions[k, j]
         after = 0.0
         for j in range(d):
-            after += item.cuts[kept, j] * item.cuts[kept, j]
+            after += directions[kept, j] * directions[kept, j]
         scale = 0.0
         if after > 1e-12 * before and after > 0.0:
             scale = 1.0 / math.sqrt(after)
             kept += 1
         row = kept - 1 if scale > 0.0 else kept
         for j in range(d):
-            item.cuts[row, j] *= scale
+            directions[row, j] *= scale
+
+
+@inner_kernel
+def lay_directions(item: Item) -> None:
+    """Directions between the centres, those of no length never cut across, and the box's ranges along them."""
+    d = item.centres.shape[1]
+    count = item.cuts.shape[0]
+    between_centres(item.centres, item.cuts)
     for k in range(count):
         low = 0.0
         high = 0.0

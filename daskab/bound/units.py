@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab.bound.frontier import frontier_of
 from daskab.bound.item import WEIGHT, item_of
 from daskab.bound.nodes import (
     BOUND,
@@ -19,7 +20,7 @@ from daskab.bound.nodes import (
     set_cells,
     set_whole_box,
 )
-from daskab.bound.refine import frontier_of, refine
+from daskab.bound.refine import refine
 from daskab.bound.sequences import fill_prefix, place, sequence_weights
 from daskab.bound.transverse import cheap_bound, fill_reach
 
@@ -118,7 +119,7 @@ def refine_range(
     most = 3
     for j in range(d):
         most = max(most, allowance[j])
-    frontier = frontier_of(most, m, d - 1)
+    frontier = frontier_of(most, node_width(m, d - 1))
     changed, side, _ = place(int(nodes[start, UNIT]), n_sequences)
     item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
     known = 2 * changed + side

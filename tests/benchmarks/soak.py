@@ -1,11 +1,14 @@
 """The soundness soak: many random and adversarial models, every bound against attacks on it. Run by hand.
 
     python tests/benchmarks/soak.py --models 100000 --seed 0
+    python tests/benchmarks/soak.py --models 100000 --seed 0 --pairs
 
 For each model one input is attacked in both directions from many starts, and bounded by refinement with goals
 below and above what the attack attains (a goal that is below must never be claimed), from good and bad starting
 points, by fixed slices, and now and then by the grid. It prints the number of bounds, of violations, and of goals
-claimed.
+claimed. With --pairs the search over pairs is put to the test instead: the thresholds are what some pair of points
+attains, so that the search must not exclude its number of inputs; the goals claimed are those where it excludes all
+smaller ones.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 
 from daskab import KernelExpansion
 from daskab.attack.attained import attained_change
+from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.bound import sequences
 from daskab.bound.contributions import input_table, slice_edges
@@ -25,10 +29,13 @@ from daskab.bound.grid import grid_units
 from daskab.bound.nodes import BOUND
 from daskab.bound.scaled import Scaled, to_model_units
 from daskab.bound.units import bound_units, refine_nodes
+from daskab.joint.nodes import EXCLUDED
+from daskab.joint.search import Attacks, can_search, root_node, search_nodes
 
 SHARES = (0.5, 0.9, 0.999, 1.0 - 1e-9, 1.002, 1.1)
 SLICES = 3
 NODES = 30
+PAIR_NODES = 60
 
 
 def adversarial(rng: np.random.Generator) -> KernelExpansion:
@@ -114,17 +121,73 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
     return taken, wrong, claimed
 
 
+def check_pairs(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Searches made, attacks excluded by one, searches that exclude everything smaller than the attack."""
+    pair = best_pair(model, rng)
+    if pair is None or not can_search(model.n_centres, model.n_inputs):
+        return 0, 0, 0
+    tight = at_thresholds(model, *pair)
+    if rng.random() < 0.5:
+        found = fewest_inputs(tight, starts=pair, n_starts=2)
+        if found is not None:
+            pair = found.x, found.x_prime
+            tight = at_thresholds(model, *pair)
+    n = int(np.sum(pair[0] != pair[1]))
+    attacks = Attacks.of(tight, n)
+    left = search_nodes(root_node(attacks), attacks, PAIR_NODES)[1]
+    excluded = left[:, EXCLUDED].min(initial=n)
+    return 1, int(excluded >= n), int(excluded == n - 1)
+
+
+def best_pair(model: KernelExpansion, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+    """Of some random pairs that differ in a random number of inputs the one that differs most in latent."""
+    d = model.n_inputs
+    n = int(rng.integers(1, d + 1)) if rng.random() < 0.5 else int(rng.integers(1, min(d, 3) + 1))
+    best, pair = 0.0, None
+    for _ in range(60):
+        sides = rng.random((2, d))
+        if rng.random() < 0.6:
+            sides = np.round(sides)
+        x, moved = model.lower + (model.upper - model.lower) * sides
+        if rng.random() < 0.5:
+            near = model.centres[rng.integers(model.n_centres)] + rng.normal(size=d) * model.lengthscale * rng.random()
+            x = np.clip(near, model.lower, model.upper)
+        x_prime = x.copy()
+        chosen = rng.choice(d, n, replace=False)
+        x_prime[chosen] = moved[chosen]
+        change = float(np.diff(model.latent(np.stack([x, x_prime])))[0])
+        if abs(change) > best:
+            best, pair = abs(change), (x, x_prime) if change > 0 else (x_prime, x)
+    return pair
+
+
+def at_thresholds(model: KernelExpansion, x: np.ndarray, x_prime: np.ndarray) -> KernelExpansion:
+    """The model with the latents of a pair as its thresholds."""
+    low, high = model.latent(np.stack([x, x_prime])).tolist()
+    return KernelExpansion(
+        model.centres,
+        model.weights,
+        model.lengthscale,
+        model.lower,
+        model.upper,
+        latent_low=low,
+        latent_high=high,
+    )
+
+
 def main() -> None:
     """Run the soak and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pairs", action="store_true")
     given = parser.parse_args()
+    put_to_the_test = check_pairs if given.pairs else check
     begun = time.monotonic()
     total = np.zeros(3, dtype=np.int64)
     for k in range(given.models):
         rng = np.random.default_rng([given.seed, k])
-        outcome = check(adversarial(rng), rng)
+        outcome = put_to_the_test(adversarial(rng), rng)
         total += outcome
         if outcome[1]:
             print(f"VIOLATION: seed {given.seed}, model {k}", flush=True)

@@ -1,0 +1,116 @@
+"""Nodes of the pair search: a slab of midpoints for every direction, a range of s for every centre (METHOD J2).
+
+A node is a row of floats. Halving a slab at a point leaves no gap, so the children of a node cover it; ranges of
+s are only ever narrowed to what a proof leaves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._compile import inner_kernel
+from daskab.bound.nodes import BOUND, copy_row
+from daskab.bound.rounding import EPS
+from daskab.joint.gains import select_largest
+from daskab.joint.pairs import (
+    ALONG,
+    GAIN,
+    S_HIGH,
+    S_LOW,
+    SLAB_HIGH,
+    SLAB_LOW,
+    WIDTH,
+    Pairs,
+    S,
+)
+
+Array = NDArray[np.float64]
+
+# BOUND, in the place the heap of `bound.refine` orders by: above 0 while the node is open, the higher the fewer
+# inputs it is proved for; EXCLUDED: no attack in the node changes that many inputs or fewer; SPLIT: the direction
+# to be halved, or one of the two below.
+EXCLUDED, LAM, PHI, SPLIT, _, FIRST = range(6)
+assert BOUND == 4
+
+UNEXAMINED, STUCK = -2, -1
+
+
+@inner_kernel
+def node_width(m: int, k: int) -> int:
+    """Columns of a node for M centres and K directions."""
+    return FIRST + 2 * k + 3 * m
+
+
+@inner_kernel
+def set_root(node: Array, pairs: Pairs) -> None:
+    """Let a node hold every pair."""
+    k_all, d = pairs.cuts.shape
+    m = pairs.centres.shape[0]
+    node[EXCLUDED] = 0.0
+    node[LAM] = 0.5
+    node[PHI] = 0.3
+    node[SPLIT] = UNEXAMINED
+    node[BOUND] = np.inf
+    for k in range(k_all):
+        low = 0.0
+        high = 0.0
+        for j in range(d):
+            reach = pairs.cuts[k, j] * pairs.axis[WIDTH, j]
+            low += min(reach, 0.0)
+            high += max(reach, 0.0)
+        slack = (d + 8.0) * EPS * (high - low)
+        node[FIRST + k] = low - slack
+        node[FIRST + k_all + k] = high + slack
+    at = FIRST + 2 * k_all
+    for i in range(m):
+        for j in range(d):
+            w = pairs.axis[WIDTH, j]
+            pairs.axis[GAIN, j] = w * (0.5 * abs(pairs.arm[i, j]) + w / 16.0)
+        most = select_largest(pairs, pairs.most) * (1.0 + (d + 8.0) * EPS)
+        node[at + i] = -most
+        node[at + m + i] = most
+        node[at + 2 * m + i] = 0.0
+
+
+@inner_kernel
+def load(node: Array, pairs: Pairs) -> None:
+    """Let the work space be about a node."""
+    k_all = pairs.cuts.shape[0]
+    m = pairs.centres.shape[0]
+    for k in range(k_all):
+        pairs.slab[SLAB_LOW, k] = node[FIRST + k]
+        pairs.slab[SLAB_HIGH, k] = node[FIRST + k_all + k]
+        pairs.slab[ALONG, k] = 0.0
+    at = FIRST + 2 * k_all
+    for i in range(m):
+        pairs.term[S_LOW, i] = node[at + i]
+        pairs.term[S_HIGH, i] = node[at + m + i]
+        pairs.term[S, i] = min(max(node[at + 2 * m + i], node[at + i]), node[at + m + i])
+
+
+@inner_kernel
+def save(node: Array, pairs: Pairs) -> None:
+    """Keep the ranges of s, and where the lines touched."""
+    m = pairs.centres.shape[0]
+    at = FIRST + 2 * pairs.cuts.shape[0]
+    for i in range(m):
+        node[at + i] = pairs.term[S_LOW, i]
+        node[at + m + i] = pairs.term[S_HIGH, i]
+        node[at + 2 * m + i] = pairs.term[S, i]
+
+
+@inner_kernel
+def split_node(node: Array, pairs: Pairs, children: Array) -> int:
+    """Write the two children of a node; 0 when floating point leaves no room between its ends."""
+    at_low = FIRST + int(node[SPLIT])
+    at_high = at_low + pairs.cuts.shape[0]
+    low, high = node[at_low], node[at_high]
+    middle = 0.5 * (low + high)
+    if not low < middle < high:
+        return 0
+    copy_row(node, children[0])
+    copy_row(node, children[1])
+    children[0, at_high] = middle
+    children[1, at_low] = middle
+    return 2

@@ -1,0 +1,119 @@
+"""All pairs (x, x') of a model that may be a confident misclassification, as the kernels see them (METHOD J1).
+
+A pair is its midpoint y and its move d = x' - x. The arrays are few and wide, with named rows, because numba
+compiles in proportion to their number; all work space is allocated once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab._compile import inner_kernel, kernel
+from daskab.bound.item import MOST_DIRECTIONS, between_centres
+from daskab.bound.rounding import EPS
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Rows of Pairs.term, a number a centre.
+(
+    AMPLITUDE,  # a_i
+    ARMS,  # never below sum_j W_j (|c_ij - m_j| / 2 + W_j / 16), the most that |s_i| can be with all inputs moved
+    VALUE,  # v_i = a_i exp(-|A_i|^2 / 2), A_i = c_i - z; 0 where that may underflow
+    FAINT,  # then never below |a_i| exp(A_i . u - |A_i|^2 / 2) in the node, else 0
+    SWING,  # never below |A_i . u| in the node
+    REACH,  # never below sum_j |A_ij u_j| in the box
+    S_LOW,  # range of s_i = d . (c_i - y) / 2 in the node
+    S_HIGH,
+    S,  # where the lines touch
+    SLOPE,  # b_i, of the term's majorant, in s_i
+    PUSH_UP,  # multipliers tried last when the range of s_i was narrowed from above, and from below
+    PUSH_DOWN,
+) = range(12)
+
+# Rows of Pairs.axis, a number an input.
+(
+    WIDTH,  # W_j; the box is [0, W_j]
+    REFERENCE,  # z, the node's reference point
+    SPAN,  # the most that |u_j| can be, u = y - z
+    LINEAR,  # e_j, of the majorant, in u_j
+    PULL,  # what the slabs' multipliers leave of it
+    ARM,  # E_j = sum_i b_i (c_ij - m_j) / 2
+    BASE,  # the majorant's part in this input when it does not move
+    GAIN,  # what moving it adds at most
+    MOVE,  # d_j where that is attained
+    MIDPOINT,  # y_j where that is attained
+) = range(10)
+
+# Rows of Pairs.slab, a number a direction.
+(
+    SLAB_LOW,  # the node holds the pairs with slab_low <= q_k . y <= slab_high
+    SLAB_HIGH,
+    HALF,  # never below |q_k . u| in the node
+    EFFORT,  # sum_j |q_kj| SPAN_j
+    MULTIPLIER,  # of the slab
+    ALONG,  # q_k . u at the maximiser
+) = range(6)
+
+
+class Pairs(NamedTuple):
+    """The pairs of a scaled model with f(x') - c0 >= high and c0 - f(x) >= low."""
+
+    high: float
+    low: float
+    most: int  #: inputs that may differ
+    centres: Array  #: (M, D)
+    arm: Array  #: (M, D) c_ij - m_j, m the middle of the box
+    cuts: Array  #: (K, D) directions a node is cut across
+    term: Array  #: (12, M)
+    axis: Array  #: (10, D)
+    slab: Array  #: (6, K)
+    along: Array  #: (K, M) q_k . A_i
+    offset: Array  #: (M, D) A_i
+    order: Ints  #: (D,) inputs, those of most gain first
+
+
+@inner_kernel
+def n_directions(m: int, d: int) -> int:
+    """Directions that nodes are cut across, for M centres and D inputs; 0 where there would be too many."""
+    k = min(m - 1, d)
+    return k if k <= MOST_DIRECTIONS else 0
+
+
+@kernel
+def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: float, most: int) -> Pairs:
+    """Set up the pairs of a scaled model (M, D), (M,), (D,) that differ in at most ``most`` inputs."""
+    m, d = centres.shape
+    k = n_directions(m, d)
+    pairs = Pairs(
+        high,
+        low,
+        most,
+        centres,
+        np.empty((m, d)),
+        np.zeros((k, d)),
+        np.zeros((12, m)),
+        np.zeros((10, d)),
+        np.zeros((6, k)),
+        np.zeros((k, m)),
+        np.empty((m, d)),
+        np.empty(d, dtype=np.int64),
+    )
+    if k == d:
+        for j in range(d):
+            pairs.cuts[j, j] = 1.0
+    else:
+        between_centres(centres, pairs.cuts)
+    for j in range(d):
+        pairs.axis[WIDTH, j] = width[j]
+        pairs.order[j] = j
+    for i in range(m):
+        pairs.term[AMPLITUDE, i] = amplitudes[i]
+        for j in range(d):
+            pairs.arm[i, j] = centres[i, j] - 0.5 * width[j]
+            pairs.term[ARMS, i] += width[j] * (0.5 * abs(pairs.arm[i, j]) + width[j] / 16.0)
+        pairs.term[ARMS, i] *= 1.0 + (d + 8.0) * EPS
+    return pairs
