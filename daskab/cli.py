@@ -94,6 +94,7 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
 )
 @click.option("--slices", type=int, help="Slices an input; default 4 to start from if adaptive, else 100.")
 @click.option("--node-budget", type=int, help="Most sequences bounded an input, if adaptive; default 20000.")
+@click.option("--joint-nodes", type=int, help="Most nodes of the search over pairs, if adaptive; default 20000.")
 @click.option("--components", type=int, help="Principal directions the grid spans; default 2.")
 @click.option("--resolution", type=int, help="Lines of the grid along the box's diagonal; default 50.")
 @click.option("--enhance", type=int, help="Times the input with the highest bound is cut finer, if not adaptive.")

@@ -27,7 +27,7 @@ from daskab.joint.pairs import (
 
 Array = NDArray[np.float64]
 
-# BOUND, in the place the heap of `bound.refine` orders by: above 0 while the node is open, the higher the fewer
+# BOUND, in the place the heap of `bound.frontier` orders by: above 0 while the node is open, the higher the fewer
 # inputs it is proved for; EXCLUDED: no attack in the node changes that many inputs or fewer; SPLIT: the direction
 # to be halved, or one of the two below.
 EXCLUDED, LAM, PHI, SPLIT, _, FIRST = range(6)
@@ -51,7 +51,7 @@ def set_root(node: Array, pairs: Pairs) -> None:
     node[LAM] = 0.5
     node[PHI] = 0.3
     node[SPLIT] = UNEXAMINED
-    node[BOUND] = np.inf
+    node[BOUND] = pairs.most + 1.0
     for k in range(k_all):
         low = 0.0
         high = 0.0

@@ -42,10 +42,12 @@ def verdict(certificate: Certificate, classes: tuple[str, str] | None = None, no
         )
     elif certificate.delta is not None and not certificate.no_attack_exists:
         lines.append("Attack: none was found.")
-    if certificate.inputs_required_at_best is not None:
+    if certificate.exact and attack is not None:
+        lines.append("Exact: the attack changes no more than is proved to be needed.")
+    if certificate.inputs_required_by_sum is not None:
         lines.append(
-            f"With perfect one-{noun} bounds the sum could prove {certificate.inputs_required_at_best}; "
-            f"ours are {looseness(certificate)}."
+            f"Alone, the sum of the one-{noun} bounds proves {certificate.inputs_required_by_sum}, with perfect bounds "
+            f"{certificate.inputs_required_at_best}; ours are {looseness(certificate)}."
         )
     if not certificate.complete:
         lines.append(

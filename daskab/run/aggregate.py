@@ -17,6 +17,7 @@ from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.topn import inputs_required, largest_sums
 from daskab.errors import IntegrityError
 from daskab.run.certificate import Attack, Certificate, Witnesses
+from daskab.run.joint import Joint
 from daskab.run.records import Record, Task
 from daskab.run.store import CLOSED, FOUND, OPEN, payload_digest
 from daskab.run.tasks import finished, stored
@@ -72,7 +73,7 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
                 is_open[units] = True
                 continue
             np.maximum.at(bound, units, space.evidence.read(f"rounds/{number}/closed", rows))
-            frontier = space.evidence.read_frontier(number, task.index)
+            frontier = space.evidence.read_rows(f"rounds/{number}/frontier", task.index)
             if number == n_rounds - 1 and frontier.size:
                 left = frontier[:, UNIT].astype(np.int64)
                 np.maximum.at(bound, left, frontier[:, BOUND])
@@ -137,16 +138,23 @@ def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
     )
 
 
+def required_by_sum(space: Workspace, upper: Array) -> int | None:
+    """Fewest inputs whose bounds (D,) sum to the thresholds' distance; None where all do not, or there are none."""
+    delta = space.model.delta
+    return None if delta is None else inputs_required(largest_sums(upper, towards=math.inf), lower_side(delta))
+
+
 def conclude(
     space: Workspace,
     units: UnitBounds,
     upper: Array,
     known: tuple[Array, Witnesses],
+    together: Joint,
     done: dict[str, Record],
     *,
     all_done: bool,
 ) -> Certificate:
-    """Sum the n largest and say what follows.
+    """Sum the n largest, compare with what is excluded together, and say what follows.
 
     Parameters
     ----------
@@ -154,6 +162,7 @@ def conclude(
     units : what is proved of every logical unit
     upper : (D,) bound of every input: the largest of its units', or less where an enhancement proved less
     known : attained change (D,) of every input, and the pairs that attain it
+    together : what the search over pairs excludes
     done : records of the tasks done
     all_done : whether those are all
 
@@ -171,11 +180,13 @@ def conclude(
             f"{space.folder}: input {model.input_names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
             "this is a fault in daskab, please report it with the run directory"
         )
-    required = at_best = None
+    required = by_sum = required_by_sum(space, upper)
     attack = several_attack(space, done)
+    at_best = None
     if model.delta is not None:
-        required = inputs_required(largest_sums(upper, towards=math.inf), lower_side(model.delta))
         at_best = inputs_required(largest_sums(attained, towards=-math.inf), model.delta)
+    if by_sum is not None and together.excluded >= by_sum:
+        required = together.excluded + 1 if together.excluded < model.n_inputs else None
     if attack is not None and (required is None or attack.n_inputs < required):
         raise IntegrityError(
             f"{space.folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "
@@ -198,6 +209,9 @@ def conclude(
         upper_bound=upper,
         attained=attained,
         inputs_required=required,
+        inputs_required_by_sum=by_sum,
+        inputs_excluded_together=together.excluded,
+        open_pairs=together.n_open,
         inputs_required_at_best=at_best,
         no_attack_exists=model.delta is not None and required is None,
         attack=attack,

@@ -14,7 +14,7 @@ from daskab.run.plan import canonical_json
 
 Array = NDArray[np.float64]
 
-SCHEMA = "daskab certificate 1"
+SCHEMA = "daskab certificate 2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,15 @@ class Certificate:
     inputs_required : int or None
         No pair of points of the box that differ in fewer inputs is a confident misclassification.
         None when no number of inputs suffices (``no_attack_exists``), or when the model has no thresholds.
+    inputs_required_by_sum : int or None
+        What the sum of the largest one-input bounds proves of that on its own.
     inputs_required_at_best : int or None
         The same sum over the attained values: what the additive argument could reach with perfect bounds.
+    inputs_excluded_together : int
+        The search over pairs proves that no confident misclassification changes that many inputs or fewer;
+        0 where it did not run, because the sum left no gap to the attack or the model has too many directions.
+    open_pairs : int
+        Nodes that search left open: more of it may prove more.
     attack_inputs : int or None
         Inputs changed by the best attack found; None when none was found.
     complete : bool
@@ -87,13 +94,21 @@ class Certificate:
     upper_bound: Array
     attained: Array
     inputs_required: int | None
+    inputs_required_by_sum: int | None
     inputs_required_at_best: int | None
+    inputs_excluded_together: int
+    open_pairs: int
     no_attack_exists: bool
     attack: Attack | None
     complete: bool
     open_inputs: int
     schema: str = SCHEMA
     witnesses: Witnesses | None = field(default=None, repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the attack changes no more inputs than are proved to be required: nothing is left unknown."""
+        return self.no_attack_exists or (self.attack is not None and self.attack.n_inputs == self.inputs_required)
 
     @property
     def attack_inputs(self) -> int | None:

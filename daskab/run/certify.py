@@ -25,6 +25,7 @@ def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOpt
         slices=bound.slices,
         rtol=bound.rtol if adaptive else None,
         node_budget=bound.node_budget if adaptive else 0,
+        joint_nodes=bound.joint_nodes if adaptive else 0,
         components=bound.components if grid else 0,
         resolution=bound.resolution if grid else 0,
         enhance=bound.enhance,
@@ -70,6 +71,7 @@ def certify(
     rtol: float | None = None,
     slices: int | None = None,
     node_budget: int | None = None,
+    joint_nodes: int | None = None,
     components: int | None = None,
     resolution: int | None = None,
     enhance: int | None = None,
@@ -94,6 +96,8 @@ def certify(
         Default 4 to start from if adaptive, else 100.
     node_budget : int, optional
         Adaptive only: most sequences bounded an input, default 20000.
+    joint_nodes : int, optional
+        Adaptive only: most nodes of the search over pairs that differ in several inputs, default 20000; 0 for none.
     components, resolution : int, optional
         Grid only: principal directions it spans (1 to 3, default 2), and lines along the diagonal (default 50).
     enhance, enhance_slices : int, optional
@@ -134,6 +138,7 @@ def certify(
         rtol=rtol,
         slices=slices,
         node_budget=node_budget,
+        joint_nodes=joint_nodes,
         components=components,
         resolution=resolution,
         enhance=enhance,

@@ -19,14 +19,16 @@ from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
 from daskab.errors import IntegrityError
 from daskab.model.expansion import KernelExpansion
-from daskab.run import rounds, workspace
+from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
     UnitBounds,
     conclude,
     done_records,
     enhanced_bound,
     enhancement_tasks,
+    required_by_sum,
     round_tasks,
+    several_attack,
     unit_bounds,
 )
 from daskab.run.certificate import Certificate, Witnesses
@@ -164,7 +166,15 @@ class Drive:
         units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))
         on_time = on_time and self.enhance(upper)
-        certificate = conclude(self.space, units, upper, known, self.done, all_done=on_time)
+        by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
+        most = joint.most_inputs(self.space, by_sum, None if attack is None else attack.n_inputs)
+        n_searches = 0
+        while on_time and most and joint.prepare(self.space, most, n_searches):
+            tasks = joint.joint_tasks(self.space, n_searches)
+            n_searches += 1
+            on_time = self.stage(f"search {n_searches}", tasks)
+        together = joint.conclude(self.space, n_searches, most, self.done)
+        certificate = conclude(self.space, units, upper, known, together, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
 

@@ -21,8 +21,11 @@ from daskab._version import VERSION
 from daskab.bound import sequences
 from daskab.errors import IntegrityError
 
-SCHEMA = 1
+SCHEMA = 2
 Method = Literal["adaptive", "fixed", "grid"]
+
+JOINT_NODES = 1024
+"""Nodes a task of the search over pairs opens: a second or two with some hundred inputs."""
 
 
 def canonical_json(value: Any) -> str:
@@ -46,6 +49,7 @@ class Question:
     slices: int
     rtol: float | None  #: target of bound / attained - 1; None where slices are fixed
     node_budget: int  #: most nodes opened an input; 0 where slices are fixed
+    joint_nodes: int  #: most nodes opened by the search over pairs; 0 for none
     components: int  #: directions of the grid; 0 without
     resolution: int  #: lines of the grid; 0 without
     enhance: int  #: times the input with the highest bound is cut finer; 0 if adaptive
@@ -92,6 +96,10 @@ class Plan:
     def input_of(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
         """Input of each logical unit."""
         return units // (2 * self.n_sequences)
+
+    def joint_batch(self, allowance: int) -> int:
+        """Nodes a task of the search over pairs starts from, when each may open up to ``allowance``."""
+        return max(1, JOINT_NODES // max(1, allowance))
 
     def round_batch(self, number: int, allowance: int) -> int:
         """Nodes a task of a round starts from, when each may open up to ``allowance``."""

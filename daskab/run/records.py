@@ -16,14 +16,14 @@ from daskab.run.plan import canonical_json
 class Task:
     """A batch of one stage: what a Dask task carries, beside the address of the run."""
 
-    stage: str  #: "contributions", "attack", "several", "round" or "enhancement"
+    stage: str  #: "contributions", "attack", "several", "round", "joint" or "enhancement"
     index: int  #: which block or batch
-    round: int = 0  #: which round or enhancement
+    round: int = 0  #: which round (of its stage) or enhancement
 
     @property
     def key(self) -> str:
         """Name of the task, unique in its run."""
-        number = f"-{self.round}" if self.stage in ("round", "enhancement") else ""
+        number = f"-{self.round}" if self.stage in ("round", "joint", "enhancement") else ""
         return f"{self.stage}{number}-{self.index:06d}"
 
     @classmethod

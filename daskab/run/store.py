@@ -1,7 +1,8 @@
 """The evidence store: one zarr group a run, templates first, whole chunks only, missing never looks like zero.
 
 At the root stand the named arrays a reader opens with xarray; ``rounds/<r>/`` holds what each round of
-refinement proved. Floats are filled with NaN and status with 0 = missing; every chunk carries a checksum.
+refinement proved, ``joint/<r>/`` what each round of the search over pairs did. Floats are filled with NaN and
+status with 0 = missing; every chunk carries a checksum.
 """
 
 from __future__ import annotations
@@ -181,23 +182,32 @@ class Evidence:
         attrs = self._subgroup(f"enhancements/{number}").attrs
         return int(attrs["dimension"]), int(attrs["slices"])
 
-    def write_outcome(self, number: int, batch: int, frontier: Array, found: Array) -> None:
-        """What a batch of a round left open, and the better paths it met: its own arrays, replaced as a whole."""
-        for name, rows in (("frontier", frontier), ("found", found)):
-            _full(self._subgroup(f"rounds/{number}/{name}"), str(batch), ("row", "field"), rows)
+    def create_joint_round(self, number: int, batch: int, nodes: Array, allowance: int, most: int) -> None:
+        """Templates of a round of the search over pairs, and what its tasks share.
 
-    def read_frontier(self, number: int, batch: int) -> Array:
-        """The nodes (n_open, width) a batch left open."""
-        return self._read_anew(f"rounds/{number}/frontier/{batch}")
+        ``nodes`` (n, width) are what it starts from, of which each may open ``allowance``; ``most`` inputs may change.
+        """
+        group = self._subgroup(f"joint/{number}")
+        chunk = min(batch, nodes.shape[0])
+        group.attrs.update({"allowance": allowance, "most": most})
+        _full(group, "nodes", ("node", "field"), nodes, chunks=(chunk, nodes.shape[1]))
+        self._subgroup(f"joint/{number}/frontier")
+        _empty(group, "used", ("node",), (nodes.shape[0],), (chunk,))
 
-    def read_found(self, number: int, batch: int) -> Array:
-        """The paths (n_found, D + 3) a batch met that beat the attack."""
-        return self._read_anew(f"rounds/{number}/found/{batch}")
+    def joint_round(self, number: int) -> tuple[int, int]:
+        """Nodes each node of such a round may open, and inputs an attack may change."""
+        attrs = self._subgroup(f"joint/{number}").attrs
+        return int(attrs["allowance"]), int(attrs["most"])
 
-    def _read_anew(self, name: str) -> Array:
+    def write_rows(self, name: str, batch: int, rows: Array) -> None:
+        """Rows (n, width) a batch hands over, as many as there are: an array of its own, replaced as a whole."""
+        _full(self._subgroup(name), str(batch), ("row", "field"), rows)
+
+    def read_rows(self, name: str, batch: int) -> Array:
+        """What `write_rows` wrote."""
         # The array may have been replaced by one of another size since it was opened.
-        self._arrays.pop(name, None)
-        return self.read(name)
+        self._arrays.pop(f"{name}/{batch}", None)
+        return self.read(f"{name}/{batch}")
 
 
 def _empty(

@@ -18,6 +18,7 @@ from daskab.bound.grid import grid_units
 from daskab.bound.sequences import place
 from daskab.bound.units import bound_units, refine_nodes
 from daskab.errors import IntegrityError
+from daskab.joint.search import Attacks, search_nodes
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
 from daskab.run.witnesses import witness_pair
@@ -67,13 +68,12 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     if task.stage == "round":
         at = f"rounds/{task.round}"
         rows = space.evidence.rows(f"{at}/closed", task.index)
-        frontier = space.evidence.read_frontier(task.round, task.index)
-        return (
-            read(f"{at}/closed", rows),
-            read(f"{at}/used", rows),
-            frontier,
-            space.evidence.read_found(task.round, task.index),
-        )
+        frontier, found = (space.evidence.read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
+        return read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
+    if task.stage == "joint":
+        at = f"joint/{task.round}"
+        used = read(f"{at}/used", space.evidence.rows(f"{at}/used", task.index))
+        return used, space.evidence.read_rows(f"{at}/frontier", task.index)
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
@@ -143,7 +143,7 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     rows = space.evidence.rows(f"{at}/closed", task.index)
     if plan.question.method == "adaptive":
         goal = read(f"{at}/goal")
-        nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, rows, task)
+        nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, at, rows)
         allowance, attained = read(f"{at}/allowance"), read(f"{at}/attained")
         closed, used, frontier, found = refine_nodes(
             nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
@@ -153,10 +153,22 @@ def refine_batch(space: Workspace, task: Task) -> Work:
         closed = fixed_bounds(space, rows, plan.question.slices, first, tables)
         used = np.ones(closed.size)
         frontier, found = np.empty((0, 0)), np.empty((0, space.model.n_inputs + 3))
-    space.evidence.write_outcome(number, task.index, frontier, found)
+    space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
+    space.evidence.write_rows(f"{at}/found", task.index, found)
     space.evidence.write(f"{at}/used", rows, used)
     space.evidence.write(f"{at}/closed", rows, closed)
     return Work((closed, used, frontier, found), closed.size, int(used.sum()), frontier.shape[0])
+
+
+def search_batch(space: Workspace, task: Task) -> Work:
+    """Search a range of open nodes of pairs, and hand back what is still open."""
+    at = f"joint/{task.round}"
+    allowance, most = space.evidence.joint_round(task.round)
+    rows = space.evidence.rows(f"{at}/used", task.index)
+    used, frontier = search_nodes(stored_nodes(space, at, rows), Attacks.of(space.model, most), allowance)
+    space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
+    space.evidence.write(f"{at}/used", rows, used)
+    return Work((used, frontier), used.size, int(used.sum()), frontier.shape[0])
 
 
 def enhance_batch(space: Workspace, task: Task) -> Work:
@@ -211,11 +223,11 @@ def found_points(space: Workspace, first: int, count: int) -> Array:
     return np.clip((found - space.model.lower) / space.model.lengthscale, 0.0, space.scaled.width)
 
 
-def stored_nodes(space: Workspace, rows: slice, task: Task) -> Array:
-    """The open nodes a batch of a later round starts from."""
-    nodes = space.evidence.read(f"rounds/{task.round}/nodes", rows)
+def stored_nodes(space: Workspace, at: str, rows: slice) -> Array:
+    """The open nodes a batch of a round starts from."""
+    nodes = space.evidence.read(f"{at}/nodes", rows)
     if not np.all(np.isfinite(nodes)):
-        raise IntegrityError(f"{space.folder}: nodes of {task.key} are missing; run again")
+        raise IntegrityError(f"{space.folder}: nodes of {at} are missing; run again")
     return nodes
 
 
@@ -224,5 +236,6 @@ STAGES = {
     "attack": attack_block,
     "several": attack_several,
     "round": refine_batch,
+    "joint": search_batch,
     "enhancement": enhance_batch,
 }

@@ -36,7 +36,7 @@ def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tupl
         for batch in range(space.evidence.n_batches(f"rounds/{number}/closed")):
             if Task("round", batch, number).key not in done:
                 continue
-            for row in space.evidence.read_found(number, batch):
+            for row in space.evidence.read_rows(f"rounds/{number}/found", batch):
                 d = place(int(row[-1]), space.plan.n_sequences)[0]
                 pair = path_pair(space, d, row)
                 change = attained_change(model, *pair)
