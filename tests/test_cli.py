@@ -101,8 +101,10 @@ def test_the_verdict_in_words(call: Call, model: Path) -> None:
         f"than {k} inputs."
     )
     assert verdict[1].startswith(f"  Attack: changing {attack.n_inputs} inputs does it (latent ")
+    assert not certificate.exact
     assert verdict[2].startswith(
-        f"  With perfect one-input bounds the sum could prove {certificate.inputs_required_at_best}; ours are "
+        f"  Alone, the sum of the one-input bounds proves {certificate.inputs_required_by_sum}, with perfect bounds "
+        f"{certificate.inputs_required_at_best}; ours are "
     )
     assert len(verdict) == 3
     assert ratio.startswith("  R = 1.")

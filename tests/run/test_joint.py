@@ -1,0 +1,158 @@
+"""The search over pairs as a stage of a run: it closes the gap the sum leaves, whatever happens to it on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import ATTACK, Logged, ask, sealed
+
+from daskab import IntegrityError, KernelExpansion, certify
+from daskab.run import joint
+from daskab.run.certify import make_question
+from daskab.run.driver import Outcome
+from daskab.run.executors.processes import Processes
+from daskab.run.job import bound_options
+from daskab.run.workspace import open_workspace
+
+BOUND = bound_options(joint_nodes=3000)
+
+
+def few_centres(d: int = 8, seed: int = 1) -> KernelExpansion:
+    """Four centres, so that the search has three directions; the thresholds lie far apart."""
+    rng = np.random.default_rng(seed)
+    centres, weights = rng.random((4, d)), np.array([3.0, -2.5, 2.0, -3.0])
+    bare = KernelExpansion(centres, weights, 0.9, np.zeros(d), np.ones(d))
+    low, high = np.percentile(bare.latent(rng.random((400, d))), [2, 98])
+    return bare.replace(latent_low=float(low), latent_high=float(high))
+
+
+MODEL = few_centres()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_searches() -> Iterator[None]:
+    """Rounds and tasks of so few nodes that there are several of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daskab.run.joint.NODES_A_ROUND", 8)
+        patch.setattr("daskab.run.plan.JOINT_NODES", 16)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return ask(MODEL, BOUND, tmp_path_factory.mktemp("whole"))
+
+
+def searches(outcome: Outcome) -> list[str]:
+    return sorted(p.stem for p in (outcome.folder / "records").glob("joint-*.json"))
+
+
+def test_the_search_closes_the_gap_the_sum_leaves(whole: Outcome) -> None:
+    c = whole.certificate
+    assert len({key.split("-")[1] for key in searches(whole)}) >= 3
+    assert len(searches(whole)) >= 6
+    assert c.inputs_required_by_sum is not None
+    assert c.inputs_required is not None
+    assert c.inputs_required > c.inputs_required_by_sum
+    assert c.exact
+    assert c.inputs_excluded_together == c.inputs_required - 1
+    assert c.open_pairs == 0
+
+
+def test_without_it_the_sum_stands(whole: Outcome, tmp_path: Path) -> None:
+    c = ask(MODEL, bound_options(joint_nodes=0), tmp_path).certificate
+    assert c.inputs_required == c.inputs_required_by_sum == whole.certificate.inputs_required_by_sum
+    assert (c.inputs_excluded_together, c.open_pairs) == (0, 0)
+    assert c.upper_bound.tobytes() == whole.certificate.upper_bound.tobytes()
+    assert c.run_id != whole.certificate.run_id
+
+
+def test_a_short_budget_proves_no_more_than_a_long_one(whole: Outcome, tmp_path: Path) -> None:
+    proved = []
+    for nodes in (8, 60, 200):
+        c = ask(MODEL, bound_options(joint_nodes=nodes), tmp_path).certificate
+        assert c.inputs_required is not None
+        assert c.open_pairs > 0
+        assert c.inputs_required <= (c.attack_inputs or 0)
+        proved.append(c.inputs_excluded_together)
+    assert proved == sorted(proved)
+    assert proved[-1] <= whole.certificate.inputs_excluded_together
+
+
+def test_processes_and_batches_give_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
+    with Processes() as processes:
+        spread = ask(MODEL, BOUND, tmp_path / "processes", processes)
+    assert sealed(spread) == sealed(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daskab.run.plan.JOINT_NODES", 64)
+        larger = ask(MODEL, BOUND, tmp_path / "larger")
+    assert len(searches(larger)) < len(searches(whole))
+    assert sealed(larger) == sealed(whole)
+
+
+def test_stopped_anywhere_it_goes_on_to_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
+    n_tasks = len(list((whole.folder / "records").glob("*.json")))
+    first = n_tasks - len(searches(whole))
+    for most in (first, first + 1, first + 4, n_tasks - 1):
+        runs = tmp_path / str(most)
+        stopped = ask(MODEL, BOUND, runs, Logged(most))
+        assert not stopped.sealed
+        c = stopped.certificate
+        assert not c.complete
+        assert c.inputs_excluded_together <= whole.certificate.inputs_excluded_together
+        workers = Logged()
+        again = ask(MODEL, BOUND, runs, workers)
+        assert len(workers.did) == n_tasks - most
+        assert sealed(again) == sealed(whole)
+
+
+@pytest.mark.parametrize("what", ["used/c/0", "frontier/0/c/0/0", "nodes/c/0/0", "used/zarr.json"])
+@pytest.mark.parametrize("how", ["delete", "flip", "empty"])
+def test_damage_is_mended_or_refused(what: str, how: str, whole: Outcome, tmp_path: Path) -> None:
+    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
+    path = stopped.folder / "evidence.zarr" / "joint" / "1" / what
+    content = path.read_bytes()
+    if how == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(b"" if how == "empty" else content[:-3] + bytes([content[-3] ^ 0x55]) + content[-2:])
+    try:
+        again = ask(MODEL, BOUND, tmp_path)
+    except IntegrityError:
+        return
+    assert sealed(again) == sealed(whole)
+
+
+def test_a_damaged_node_is_refused(whole: Outcome, tmp_path: Path) -> None:
+    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
+    space = open_workspace(stopped.folder, make_question(MODEL, BOUND, ATTACK))
+    last = max(int(key.split("-")[1]) for key in searches(whole))
+    nodes = space.evidence.read(f"joint/{last}/nodes")
+    nodes[:, 0] = 10.0 * MODEL.n_inputs
+    space.evidence.write(f"joint/{last}/nodes", ..., nodes)
+    with pytest.raises(IntegrityError, match="damaged"):
+        joint.conclude(space, last + 1, 3, {})
+
+
+def test_many_directions_are_not_searched() -> None:
+    rng = np.random.default_rng(3)
+    model = KernelExpansion(rng.random((12, 10)), rng.normal(size=12), 2.0, [0.0] * 10, [1.0] * 10)
+    low, high = np.percentile(model.latent(rng.random((400, 10))), [5, 95])
+    c = certify(model.replace(latent_low=float(low), latent_high=float(high)))
+    assert c.inputs_required == c.inputs_required_by_sum
+    assert c.inputs_excluded_together == 0
+
+
+def test_a_model_no_attack_can_reach() -> None:
+    model = KernelExpansion(
+        [[0.2, 0.4, 0.1], [0.7, 0.6, 0.9]], [1.0, -1.0], 1.0, [0] * 3, [1] * 3, latent_low=-0.5, latent_high=0.5
+    )
+    c = certify(model)
+    assert c.attack is None
+    assert c.inputs_required_by_sum is not None
+    assert c.no_attack_exists
+    assert c.inputs_required is None
+    assert c.exact
