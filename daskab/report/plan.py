@@ -6,7 +6,9 @@ import os
 
 from rich.table import Table
 
+from daskab.bound.item import MOST_DIRECTIONS
 from daskab.bound.scaled import Scaled
+from daskab.joint.search import can_search
 from daskab.model.expansion import KernelExpansion
 from daskab.run.plan import Question
 from daskab.run.sizing import Sizes, sized_plan, sizes
@@ -20,6 +22,15 @@ def describe_method(question: Question) -> str:
     if question.enhance:
         text += f", {question.enhance} enhancements from {question.enhance_slices} slices"
     return text
+
+
+def describe_search(question: Question) -> str:
+    """Whether pairs that differ in several inputs are searched, and for how long."""
+    if question.joint_nodes == 0:
+        return "none asked for"
+    if not can_search(question.n_centres, question.n_inputs):
+        return f"none: the centres span more than {MOST_DIRECTIONS} directions"
+    return f"at most {question.joint_nodes:,} nodes, if the sum leaves a gap to the attack"
 
 
 def describe_plan(label: str, question: Question, model: KernelExpansion, batch: int | None) -> Table:
@@ -55,6 +66,7 @@ def describe_plan(label: str, question: Question, model: KernelExpansion, batch:
                 f"at most {found.budget_seconds / workers:,.0f} s on {workers} processes",
             )
         )
+        rows.append(("search over pairs", describe_search(question)))
     for row in rows:
         table.add_row(*row)
     return table
