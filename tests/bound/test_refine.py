@@ -13,6 +13,7 @@ from strategies import models
 
 from daskab import KernelExpansion, certify
 from daskab.bound.contributions import bump
+from daskab.bound.frontier import frontier_of
 from daskab.bound.item import item_of
 from daskab.bound.nodes import (
     BOUND,
@@ -29,7 +30,7 @@ from daskab.bound.nodes import (
     set_whole_box,
     split_node,
 )
-from daskab.bound.refine import frontier_of, refine
+from daskab.bound.refine import refine
 from daskab.bound.scaled import Scaled
 
 
@@ -46,7 +47,7 @@ def whole_node(model: KernelExpansion, changed: int, direction: int) -> tuple[np
 
 def refined(model: KernelExpansion, changed: int, direction: int, goal: float, budget: int) -> tuple[float, int, int]:
     root, item = whole_node(model, changed, direction)
-    frontier = frontier_of(budget, model.n_centres, model.n_inputs - 1)
+    frontier = frontier_of(budget, node_width(model.n_centres, model.n_inputs - 1))
     closed, n_open, used = refine(root, item, goal, budget, frontier)
     return max(closed, frontier.pool[:n_open, BOUND].max(initial=0.0)), n_open, used
 
