@@ -118,11 +118,13 @@ def shares(pairs: Pairs) -> tuple[float, float]:
 
 @inner_kernel
 def weigh(pairs: Pairs, lam: float, phi: float) -> Weights:
-    """The weights for a share and a place to touch exp, the curvature rounded down."""
+    """The weights for a share and a place to touch exp, the curvature rounded down; where T is not proved positive
+    it is NaN, and so is everything that follows: nothing is excluded."""
     mu = 1.0 - lam
     size = lam * abs(pairs.high) + mu * abs(pairs.low)
     t = lam * pairs.high + mu * pairs.low - 4.0 * EPS * size
-    return Weights(lam, mu, max(t, 0.0) * math.exp(phi) * (1.0 - 16.0 * EPS), phi)
+    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if t > 0.0 else np.nan
+    return Weights(lam, mu, curvature, phi)
 
 
 @inner_kernel

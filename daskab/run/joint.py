@@ -70,6 +70,8 @@ def conclude(space: Workspace, n_rounds: int, most: int, done: dict[str, Record]
     """What is excluded after the last round; where a batch is not done, what it started from still holds."""
     if n_rounds == 0:
         return NOT_SEARCHED
+    if any(space.evidence.joint_round(number)[1] != most for number in range(n_rounds)):
+        raise IntegrityError(f"{space.folder}: the search over pairs was for other attacks than it should; run again")
     number = n_rounds - 1
     parts = []
     for task in joint_tasks(space, number):

@@ -73,7 +73,11 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     if task.stage == "joint":
         at = f"joint/{task.round}"
         used = read(f"{at}/used", space.evidence.rows(f"{at}/used", task.index))
-        return used, space.evidence.read_rows(f"{at}/frontier", task.index)
+        return (
+            np.tile(space.evidence.joint_round(task.round), (used.size, 1)),
+            used,
+            space.evidence.read_rows(f"{at}/frontier", task.index),
+        )
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
@@ -163,12 +167,13 @@ def refine_batch(space: Workspace, task: Task) -> Work:
 def search_batch(space: Workspace, task: Task) -> Work:
     """Search a range of open nodes of pairs, and hand back what is still open."""
     at = f"joint/{task.round}"
-    allowance, most = space.evidence.joint_round(task.round)
+    allowance, most = asked = space.evidence.joint_round(task.round)
     rows = space.evidence.rows(f"{at}/used", task.index)
     used, frontier = search_nodes(stored_nodes(space, at, rows), Attacks.of(space.model, most), allowance)
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write(f"{at}/used", rows, used)
-    return Work((used, frontier), used.size, int(used.sum()), frontier.shape[0])
+    # Attributes carry no checksum: what was asked of every node is part of what the record vouches for.
+    return Work((np.tile(asked, (used.size, 1)), used, frontier), used.size, int(used.sum()), frontier.shape[0])
 
 
 def enhance_batch(space: Workspace, task: Task) -> Work:

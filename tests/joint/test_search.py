@@ -208,6 +208,14 @@ def test_an_input_that_cannot_change_and_far_centres() -> None:
     assert excluded(model, 3) == found.n_inputs - 1
 
 
+def test_thresholds_lost_in_rounding_exclude_nothing() -> None:
+    """The error of f is larger than the thresholds' distance: no share of the two ends proves anything."""
+    attacks = Attacks(np.array([[0.2], [0.7]]), np.array([1e-3, -1e-3]), np.ones(1), -0.5, -0.25, 1)
+    assert search_nodes(root_node(attacks), attacks, 50)[1][:, EXCLUDED].max() == 0.0
+    attacks = attacks._replace(low=0.5)  # T = 0 at the very end of the range only
+    assert search_nodes(root_node(attacks), attacks, 50)[1][:, EXCLUDED].max(initial=0.0) <= 1.0
+
+
 def test_needs_thresholds() -> None:
     with pytest.raises(ModelError, match="latent_low"):
         Attacks.of(KernelExpansion([[0.0]], [1.0], 1.0, [0], [1]), 1)

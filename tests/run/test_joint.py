@@ -15,6 +15,8 @@ from daskab.run.certify import make_question
 from daskab.run.driver import Outcome
 from daskab.run.executors.processes import Processes
 from daskab.run.job import bound_options
+from daskab.run.records import Task
+from daskab.run.tasks import finished
 from daskab.run.workspace import open_workspace
 
 BOUND = bound_options(joint_nodes=3000)
@@ -133,8 +135,26 @@ def test_a_damaged_node_is_refused(whole: Outcome, tmp_path: Path) -> None:
     nodes = space.evidence.read(f"joint/{last}/nodes")
     nodes[:, 0] = 10.0 * MODEL.n_inputs
     space.evidence.write(f"joint/{last}/nodes", ..., nodes)
+    most = space.evidence.joint_round(last)[1]
     with pytest.raises(IntegrityError, match="damaged"):
-        joint.conclude(space, last + 1, 3, {})
+        joint.conclude(space, last + 1, most, {})
+
+
+def test_another_question_in_the_store_is_refused(whole: Outcome, tmp_path: Path) -> None:
+    """Attributes carry no checksum; a search for smaller attacks must not pass for one for all."""
+    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
+    path = stopped.folder / "evidence.zarr" / "joint" / "0" / "zarr.json"
+    most = (whole.certificate.attack_inputs or 0) - 1
+    text = path.read_text()
+    assert f'"most": {most}' in text
+    path.write_text(text.replace(f'"most": {most}', f'"most": {most - 1}'))
+    space = open_workspace(stopped.folder, make_question(MODEL, BOUND, ATTACK))
+    with pytest.raises(IntegrityError, match="other attacks"):
+        joint.conclude(space, 1, most, {})
+    records = sorted((stopped.folder / "records").glob("joint-0-*.json"))
+    task = Task.from_key(records[0].stem)
+    assert finished(space, task) is None
+    assert sealed(ask(MODEL, BOUND, tmp_path)) == sealed(whole)
 
 
 def test_many_directions_are_not_searched() -> None:
