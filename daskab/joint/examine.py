@@ -121,9 +121,10 @@ def weigh(pairs: Pairs, lam: float, phi: float) -> Weights:
     """The weights for a share and a place to touch exp, the curvature rounded down; where T is not proved positive
     it is NaN, and so is everything that follows: nothing is excluded."""
     mu = 1.0 - lam
-    size = lam * abs(pairs.high) + mu * abs(pairs.low)
+    size = abs(lam * pairs.high) + abs(mu * pairs.low)
     t = lam * pairs.high + mu * pairs.low - 4.0 * EPS * size
-    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if t > 0.0 else np.nan
+    sound = lam >= 0.0 and mu >= 0.0 and t > 0.0
+    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if sound else np.nan
     return Weights(lam, mu, curvature, phi)
 
 

@@ -17,9 +17,12 @@ def psi(lam: float, mu: float, s: float) -> float:
 def highest_over_line(lam: float, mu: float, slope: float, low: float, high: float) -> float:
     """Maximum over [low, high] of psi(s) - slope s: at an end, or where psi is concave and has this slope."""
     top = max(psi(lam, mu, low) - slope * low, psi(lam, mu, high) - slope * high)
-    room = slope * slope - 4.0 * lam * mu
-    if slope > 0.0 and room >= 0.0:
-        s = math.log(2.0 * mu / (slope + math.sqrt(room)))
+    # No square of the slope: it would overflow where psi does not, and the place be missed.
+    share = 4.0 * (lam / slope) * (mu / slope) if slope > 0.0 else 2.0
+    if share <= 1.0:
+        s = math.log(2.0 * (mu / slope) / (1.0 + math.sqrt(1.0 - share)))
+        if not math.isfinite(s):
+            return math.inf
         if low < s < high:
             top = max(top, psi(lam, mu, s) - slope * s)
     return top

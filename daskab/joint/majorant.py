@@ -123,7 +123,7 @@ def refer_term(i: int, pairs: Pairs) -> None:
     else:
         pairs.term[VALUE, i] = 0.0
         exponent = pairs.term[SWING, i] - 0.5 * square * (1.0 - (d + 8.0) * EPS)
-        pairs.term[FAINT, i] = abs(a) * (math.exp(exponent) * (1.0 + 16.0 * EPS) + TINY)
+        pairs.term[FAINT, i] = abs(a) * math.exp(exponent) * (1.0 + 16.0 * EPS) + TINY
 
 
 @inner_kernel
@@ -164,7 +164,7 @@ def fill_majorant(pairs: Pairs, weights: Weights, lead: bool) -> Parts:
         fixed += abs(v) * slope * swing * max(high - at, at - low)
         curve = rest_of_exp(swing)
         fixed += curve * max(max(v * (foot + slope * low), v * (foot + slope * high)), 0.0)
-        size += bulk * (4.0 + 2.0 * term[REACH, i] + term[ARMS, i] + 4.0 * swing + 2.0 * curve)
+        size += bulk * (4.0 + 2.0 * term[REACH, i] + term[ARMS, i] + 4.0 * swing + 4.0 * curve)
         term[SLOPE, i] = v * slope
         slopes += term[SLOPE, i]
         steep += abs(term[SLOPE, i])
@@ -182,7 +182,7 @@ def fill_majorant(pairs: Pairs, weights: Weights, lead: bool) -> Parts:
         size += abs(w) * (slab[HALF, k] + slab[EFFORT, k])
         for j in range(d):
             axis[PULL, j] -= w * pairs.cuts[k, j]
-    return Parts(fixed, abs(slopes) + 2.0 * (m + 2.0) * EPS * steep, (m + d + k_all + 64.0) * EPS * size)
+    return Parts(fixed, abs(slopes) + 2.0 * (m + 2.0) * EPS * steep, (3.0 * m + d + k_all + 64.0) * EPS * size)
 
 
 @inner_kernel

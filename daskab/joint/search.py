@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+FAINTEST = 1e-40
+"""A term with a smaller share of the largest amplitude is left out, and its size taken off the thresholds."""
+
+
 class Attacks(NamedTuple):
     """The attacks to be excluded: pairs of a scaled model with f(x') - c0 >= high and c0 - f(x) >= low."""
 
@@ -39,15 +43,20 @@ class Attacks(NamedTuple):
         if model.latent_low is None or model.latent_high is None:
             raise ModelError("latent_low, latent_high: the model has none; an attack needs both")
         s = Scaled.of(model)
+        largest = float(np.max(np.abs(s.amplitudes)))
+        # In units of about the largest amplitude nothing that counts underflows; a power of two costs no bit.
+        unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0.0 else 1.0
+        amplitudes = s.amplitudes / unit
+        faint = np.abs(amplitudes) < FAINTEST
         m, d = s.centres.shape
         half_squares = 0.5 * np.sum((s.width + np.abs(s.centres)) ** 2, axis=1)
         directions = n_directions(m, d)
         error = EPS * (8.0 + 4.0 * (directions + 1) * (d + 16) * (half_squares + half_squares[0]))
-        lost = math.fsum((1.1 * np.abs(s.amplitudes) * error).tolist())
-        high = math.nextafter(model.latent_high - model.constant, -math.inf) - lost
-        low = math.nextafter(model.constant - model.latent_low, -math.inf) - lost
+        lost = math.fsum((np.abs(amplitudes) * np.where(faint, 2.0, 1.1 * error)).tolist()) + FAINTEST
+        high = math.nextafter(model.latent_high - model.constant, -math.inf) / unit - lost
+        low = math.nextafter(model.constant - model.latent_low, -math.inf) / unit - lost
         sides = (math.nextafter(high, -math.inf), math.nextafter(low, -math.inf))
-        return cls(s.centres, s.amplitudes, s.width, *sides, most)
+        return cls(s.centres, np.where(faint, 0.0, amplitudes), s.width, *sides, most)
 
 
 def can_search(n_centres: int, n_inputs: int) -> bool:
