@@ -35,6 +35,17 @@ def test_the_line_lies_above(lam: float, a: float, b: float, shares: list[float]
         assert above(lam, mu, slope, foot, s) >= -size
 
 
+@pytest.mark.parametrize("at", [-690.0, -400.0, -356.0, -200.0, 200.0, 356.0, 690.0])
+@pytest.mark.parametrize("half", [0.1, 1.0, 3.0])
+def test_the_line_lies_above_where_squares_overflow(at: float, half: float) -> None:
+    low, high = at - half, at + half
+    slope = slope_above(0.5, 0.5, low, high, at)
+    foot = highest_over_line(0.5, 0.5, slope, low, high)
+    x = arb(at)
+    exact = x.exp() / 2 - (-x).exp() / 2
+    assert arb(foot) + arb(slope) * x >= exact - abs(exact) * 1e-11
+
+
 @given(SHARES, PLACES, PLACES, st.floats(0.0, 1.0))
 def test_the_line_touches(lam: float, a: float, b: float, at: float) -> None:
     low, high = sorted((a, b))

@@ -216,6 +216,22 @@ def test_thresholds_lost_in_rounding_exclude_nothing() -> None:
     assert search_nodes(root_node(attacks), attacks, 50)[1][:, EXCLUDED].max(initial=0.0) <= 1.0
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-60, 1e-200, 1e-260, 1e140])
+def test_amplitudes_of_any_size(scale: float) -> None:
+    model = KernelExpansion(
+        [[37.0], [0.0]], [scale, -scale], 1.0, [0], [37], latent_low=-0.5 * scale, latent_high=0.5 * scale
+    )
+    assert excluded(model, 1) == 0
+
+
+def test_a_share_out_of_range_excludes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        high, low = (-rng.random(2)).tolist()
+        attacks = Attacks(rng.random((3, 3)), rng.normal(size=3), np.ones(3), high, low, 3)
+        assert search_nodes(root_node(attacks), attacks, 20)[1][:, EXCLUDED].max() == 0.0
+
+
 def test_needs_thresholds() -> None:
     with pytest.raises(ModelError, match="latent_low"):
         Attacks.of(KernelExpansion([[0.0]], [1.0], 1.0, [0], [1]), 1)
