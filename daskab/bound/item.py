@@ -192,18 +192,24 @@ def between_centres(centres: Array, directions: Array) -> None:
 
 
 @inner_kernel
+def range_along(direction: Array, width: Array) -> tuple[float, float]:
+    """Range of q . z over the box [0, width], up to the rounding of D additions."""
+    low = 0.0
+    high = 0.0
+    for j in range(width.size):
+        reach = direction[j] * width[j]
+        low += min(reach, 0.0)
+        high += max(reach, 0.0)
+    return low, high
+
+
+@inner_kernel
 def lay_directions(item: Item) -> None:
     """Directions between the centres, those of no length never cut across, and the box's ranges along them."""
-    d = item.centres.shape[1]
     count = item.cuts.shape[0]
     between_centres(item.centres, item.cuts)
     for k in range(count):
-        low = 0.0
-        high = 0.0
-        for j in range(d):
-            reach = item.cuts[k, j] * item.axis[WIDTH, j]
-            low += min(reach, 0.0)
-            high += max(reach, 0.0)
+        low, high = range_along(item.cuts[k], item.axis[WIDTH])
         item.slab[WHOLE_LOW, k] = low - 1e-12 * (high - low)
         item.slab[WHOLE_HIGH, k] = high + 1e-12 * (high - low)
         item.slab[SLAB_LOW, k] = item.slab[WHOLE_LOW, k]

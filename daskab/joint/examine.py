@@ -12,7 +12,7 @@ from daskab.bound.nodes import BOUND
 from daskab.bound.rounding import EPS
 from daskab.joint.gains import select_largest, sort_largest
 from daskab.joint.majorant import Parts, Weights, excess, fill_majorant, refer
-from daskab.joint.nodes import EXCLUDED, LAM, PHI, SPLIT, STUCK, load, save
+from daskab.joint.nodes import EXCLUDED, FIRST_PHI, LAM, PHI, SPLIT, STUCK, load, save
 from daskab.joint.pairs import (
     ALONG,
     ARMS,
@@ -21,16 +21,15 @@ from daskab.joint.pairs import (
     MIDPOINT,
     MOVE,
     MULTIPLIER,
-    PULL,
     PUSH_DOWN,
     PUSH_UP,
     REFERENCE,
+    REST,
     S_HIGH,
     S_LOW,
     SLOPE,
     SWING,
     VALUE,
-    WIDTH,
     Pairs,
     S,
 )
@@ -73,9 +72,7 @@ def examine(node: Array, pairs: Pairs) -> bool:
             lam = best
             if 0 < step < STEPS:
                 lam = min(max(best + stride, least), most)
-            weights = weigh(pairs, lam, phi)
-            parts = fill_majorant(pairs, weights, step <= STEPS)
-            total = excess(pairs, weights, parts, 0, 0.0) + select_largest(pairs, pairs.most)
+            total = attempt(pairs, lam, phi, step <= STEPS)[2]
             if total < 0.0:
                 return True
             if total < lowest:
@@ -84,12 +81,10 @@ def examine(node: Array, pairs: Pairs) -> bool:
                 stride *= 1.5
             else:
                 stride *= -0.5
-            phi = follow(pairs, weights)
+            phi = follow(pairs)
         if not math.isfinite(lowest):
             break
-        weights = weigh(pairs, best, phi)
-        parts = fill_majorant(pairs, weights, False)
-        total = excess(pairs, weights, parts, 0, 0.0) + select_largest(pairs, pairs.most)
+        weights, parts, total, _ = attempt(pairs, best, phi, False)
         if total < 0.0:
             return True
         if turn == PASSES - 1:
@@ -129,7 +124,16 @@ def weigh(pairs: Pairs, lam: float, phi: float) -> Weights:
 
 
 @inner_kernel
-def follow(pairs: Pairs, weights: Weights) -> float:
+def attempt(pairs: Pairs, lam: float, phi: float, lead: bool) -> tuple[Weights, Parts, float, float]:
+    """Bound the excess over the node for one share: its majorant, the most it can be, and that with nothing moved."""
+    weights = weigh(pairs, lam, phi)
+    parts = fill_majorant(pairs, weights, lead)
+    base = excess(pairs, weights, parts, 0, 0.0)
+    return weights, parts, base + select_largest(pairs, pairs.most), base
+
+
+@inner_kernel
+def follow(pairs: Pairs) -> float:
     """Move to the maximiser just found: rows S and ALONG; phi there is returned."""
     axis, term, slab, order = pairs.axis, pairs.term, pairs.slab, pairs.order
     k_all, d = pairs.cuts.shape
@@ -138,7 +142,7 @@ def follow(pairs: Pairs, weights: Weights) -> float:
     for at in range(n, d):
         j = order[at]
         axis[MOVE, j] = 0.0
-        axis[MIDPOINT, j] = resting(pairs, weights, j)
+        axis[MIDPOINT, j] = axis[REST, j]
     energy = 0.0
     for j in range(d):
         u = axis[MIDPOINT, j] - axis[REFERENCE, j]
@@ -155,13 +159,6 @@ def follow(pairs: Pairs, weights: Weights) -> float:
             s += 0.5 * axis[MOVE, j] * (pairs.centres[i, j] - axis[MIDPOINT, j])
         term[S, i] = min(max(s, term[S_LOW, i]), term[S_HIGH, i])
     return energy
-
-
-@inner_kernel
-def resting(pairs: Pairs, weights: Weights, j: int) -> float:
-    """Best midpoint of an input that does not move."""
-    free = pairs.axis[REFERENCE, j] + pairs.axis[PULL, j] / weights.curvature
-    return float(min(max(free, 0.0), pairs.axis[WIDTH, j]))
 
 
 @inner_kernel
@@ -208,12 +205,9 @@ def narrow(pairs: Pairs, weights: Weights, parts: Parts, total: float) -> float:
 def conclude(node: Array, pairs: Pairs, lam: float, phi: float) -> None:
     """Keep what was proved of an open node, where it stands in the queue, and the slab that blurs it most."""
     term, slab = pairs.term, pairs.slab
-    weights = weigh(pairs, lam, phi)
-    parts = fill_majorant(pairs, weights, True)
-    base = excess(pairs, weights, parts, 0, 0.0)
-    total = base + select_largest(pairs, pairs.most)
+    _, _, total, base = attempt(pairs, lam, phi, True)
     count = min(pairs.most, pairs.order.size)
-    sort_largest(pairs.order, pairs, count)
+    sort_largest(pairs, count)
     n = 0
     while n < count:
         base += pairs.axis[GAIN, pairs.order[n]]
@@ -223,7 +217,7 @@ def conclude(node: Array, pairs: Pairs, lam: float, phi: float) -> None:
     node[EXCLUDED] = max(node[EXCLUDED], float(n))
     node[BOUND] = pairs.most - node[EXCLUDED] + (total / (1.0 + total) if 0.0 <= total < np.inf else 1.0)
     node[LAM] = lam
-    node[PHI] = phi if math.isfinite(phi) else 0.3
+    node[PHI] = phi if math.isfinite(phi) else FIRST_PHI
     save(node, pairs)
     node[SPLIT] = STUCK
     highest = 0.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from daskab._compile import inner_kernel
-from daskab.joint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, WIDTH, Ints, Pairs
+from daskab.joint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, REST, WIDTH, Pairs
 
 
 @inner_kernel
 def fill_gains(pairs: Pairs, curvature: float, bend: float, probe: int, push: float) -> float:
-    """Fill what the inputs add to the majorant: rows BASE, GAIN, MOVE, MIDPOINT; the sum of BASE is returned.
+    """Fill what the inputs add to the majorant: rows BASE, REST, GAIN, MOVE, MIDPOINT; the sum of BASE is returned.
 
     Input j adds, moved by theta W_j (0 <= theta <= 1) and with its midpoint theta W_j / 2 or more from the box's
     ends, at most
@@ -41,7 +41,8 @@ def fill_gains(pairs: Pairs, curvature: float, bend: float, probe: int, push: fl
             begin = 2.0 * room / w if room > 0.0 else 0.0
             theta = (rise + 0.5 * curvature * w * room) / (fall + 0.25 * curvature * w * w)
             theta = min(max(theta, begin), 1.0)
-        base = part(axis[PULL, j], curvature, axis[REFERENCE, j], min(max(free, 0.0), w))
+        axis[REST, j] = min(max(free, 0.0), w)
+        base = part(axis[PULL, j], curvature, axis[REFERENCE, j], axis[REST, j])
         half = 0.5 * theta * w
         y = min(max(free, half), w - half)
         gain = theta * w * (abs(arm) + 0.25 * bend * w * (1.0 - theta)) - 0.5 * curvature * half * half
@@ -93,9 +94,9 @@ def select_largest(pairs: Pairs, n: int) -> float:
 
 
 @inner_kernel
-def sort_largest(order: Ints, pairs: Pairs, n: int) -> None:
+def sort_largest(pairs: Pairs, n: int) -> None:
     """Sort the first ``n`` of ``order`` by gain, the largest first (Shell's sort, which needs no memory)."""
-    gain = pairs.axis[GAIN]
+    order, gain = pairs.order, pairs.axis[GAIN]
     gap = n // 2
     while gap > 0:
         for at in range(gap, n):

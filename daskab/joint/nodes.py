@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
+from daskab.bound.item import range_along
 from daskab.bound.nodes import BOUND, copy_row
 from daskab.bound.rounding import EPS
 from daskab.joint.gains import select_largest
@@ -23,6 +24,7 @@ from daskab.joint.pairs import (
     WIDTH,
     Pairs,
     S,
+    most_of_s,
 )
 
 Array = NDArray[np.float64]
@@ -34,6 +36,9 @@ EXCLUDED, LAM, PHI, SPLIT, _, FIRST = range(6)
 assert BOUND == 4
 
 UNEXAMINED, STUCK = -2, -1
+
+FIRST_PHI = 0.3
+"""Where exp(phi) is touched before anything is known of a node: some hundred inputs moved."""
 
 
 @inner_kernel
@@ -49,24 +54,18 @@ def set_root(node: Array, pairs: Pairs) -> None:
     m = pairs.centres.shape[0]
     node[EXCLUDED] = 0.0
     node[LAM] = 0.5
-    node[PHI] = 0.3
+    node[PHI] = FIRST_PHI
     node[SPLIT] = UNEXAMINED
     node[BOUND] = pairs.most + 1.0
     for k in range(k_all):
-        low = 0.0
-        high = 0.0
-        for j in range(d):
-            reach = pairs.cuts[k, j] * pairs.axis[WIDTH, j]
-            low += min(reach, 0.0)
-            high += max(reach, 0.0)
+        low, high = range_along(pairs.cuts[k], pairs.axis[WIDTH])
         slack = (d + 8.0) * EPS * (high - low)
         node[FIRST + k] = low - slack
         node[FIRST + k_all + k] = high + slack
     at = FIRST + 2 * k_all
     for i in range(m):
         for j in range(d):
-            w = pairs.axis[WIDTH, j]
-            pairs.axis[GAIN, j] = w * (0.5 * abs(pairs.arm[i, j]) + w / 16.0)
+            pairs.axis[GAIN, j] = most_of_s(pairs.arm[i, j], pairs.axis[WIDTH, j])
         most = select_largest(pairs, pairs.most) * (1.0 + (d + 8.0) * EPS)
         node[at + i] = -most
         node[at + m + i] = most
@@ -103,6 +102,8 @@ def save(node: Array, pairs: Pairs) -> None:
 @inner_kernel
 def split_node(node: Array, pairs: Pairs, children: Array) -> int:
     """Write the two children of a node; 0 when floating point leaves no room between its ends."""
+    if node[SPLIT] == STUCK:
+        return 0
     at_low = FIRST + int(node[SPLIT])
     at_high = at_low + pairs.cuts.shape[0]
     low, high = node[at_low], node[at_high]

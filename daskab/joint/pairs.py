@@ -46,7 +46,8 @@ Ints = NDArray[np.int64]
     GAIN,  # what moving it adds at most
     MOVE,  # d_j where that is attained
     MIDPOINT,  # y_j where that is attained
-) = range(10)
+    REST,  # y_j where BASE is
+) = range(11)
 
 # Rows of Pairs.slab, a number a direction.
 (
@@ -69,7 +70,7 @@ class Pairs(NamedTuple):
     arm: Array  #: (M, D) c_ij - m_j, m the middle of the box
     cuts: Array  #: (K, D) directions a node is cut across
     term: Array  #: (12, M)
-    axis: Array  #: (10, D)
+    axis: Array  #: (11, D)
     slab: Array  #: (6, K)
     along: Array  #: (K, M) q_k . A_i
     offset: Array  #: (M, D) A_i
@@ -81,6 +82,12 @@ def n_directions(m: int, d: int) -> int:
     """Directions that nodes are cut across, for M centres and D inputs; 0 where there would be too many."""
     k = min(m - 1, d)
     return k if k <= MOST_DIRECTIONS else 0
+
+
+@inner_kernel
+def most_of_s(arm: float, width: float) -> float:
+    """The most an input can add to |s_i|: W (|c - m| / 2 + W / 16)."""
+    return width * (0.5 * abs(arm) + width / 16.0)
 
 
 @kernel
@@ -96,7 +103,7 @@ def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: 
         np.empty((m, d)),
         np.zeros((k, d)),
         np.zeros((12, m)),
-        np.zeros((10, d)),
+        np.zeros((11, d)),
         np.zeros((6, k)),
         np.zeros((k, m)),
         np.empty((m, d)),
@@ -114,6 +121,6 @@ def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: 
         pairs.term[AMPLITUDE, i] = amplitudes[i]
         for j in range(d):
             pairs.arm[i, j] = centres[i, j] - 0.5 * width[j]
-            pairs.term[ARMS, i] += width[j] * (0.5 * abs(pairs.arm[i, j]) + width[j] / 16.0)
+            pairs.term[ARMS, i] += most_of_s(pairs.arm[i, j], width[j])
         pairs.term[ARMS, i] *= 1.0 + (d + 8.0) * EPS
     return pairs

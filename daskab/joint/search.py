@@ -20,8 +20,6 @@ from daskab.joint.pairs import Pairs, n_directions, pairs_of
 from daskab.model.expansion import KernelExpansion
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 FAINTEST = 1e-40
 """A term with a smaller share of the largest amplitude is left out, and its size taken off the thresholds."""
@@ -105,27 +103,25 @@ def search_node(root: Array, pairs: Pairs, budget: int, frontier: Frontier) -> t
     children = frontier.children
     clear(frontier)
     used = 0
+    n = 0
     if root[SPLIT] == UNEXAMINED:
-        used = 1
+        n = 1
         copy_row(root, children[0])
-        if examine(children[0], pairs):
-            return used, 0
-        add(frontier, children[0])
     else:
         add(frontier, root)
-    while frontier.counts[N_WAITING] > 0 and used + 2 <= budget:
+    while True:
+        for k in range(n):
+            used += 1
+            if not examine(children[k], pairs):
+                add(frontier, children[k])
+        if frontier.counts[N_WAITING] == 0 or used + 2 > budget:
+            break
         row = take(frontier)
-        n = 0
-        if frontier.pool[row, SPLIT] != STUCK:
-            n = split_node(frontier.pool[row], pairs, children)
+        n = split_node(frontier.pool[row], pairs, children)
         if n == 0:
             # It was the first in the queue, so nothing more can be proved of the root. take left its row as it was.
             copy_row(frontier.pool[row], children[2])
             children[2, SPLIT] = STUCK
             add(frontier, children[2])
             break
-        for k in range(n):
-            used += 1
-            if not examine(children[k], pairs):
-                add(frontier, children[k])
     return used, close_gaps(frontier)

@@ -137,7 +137,7 @@ def test_the_largest_gains_come_first(gains: list[int], n: int) -> None:
     wanted = sorted(gains, reverse=True)[:n]
     assert select_largest(work, n) == sum(wanted)
     count = min(n, d)
-    sort_largest(work.order, work, count)
+    sort_largest(work, count)
     assert [gains[j] for j in work.order[:count]] == wanted
     assert sorted(work.order) == list(range(d))
 
