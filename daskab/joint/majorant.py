@@ -158,9 +158,11 @@ def fill_majorant(pairs: Pairs, weights: Weights, lead: bool) -> Parts:
             foot = -highest_over_line(mu, lam, slope, -high, -low)
         swing = term[SWING, i]
         far = max(abs(low), abs(high))
-        bulk = abs(v) * ((lam + mu) * math.exp(far) * (1.0 + far)) + term[FAINT, i] * (lam + mu) * math.exp(far) + TINY
+        highest = (lam + mu) * math.exp(far)  # of |psi|
+        faint = term[FAINT, i] * highest
+        bulk = abs(v) * (highest * (1.0 + far)) + faint + TINY
         tilt = v * (foot + slope * at)
-        fixed += v * foot + term[FAINT, i] * (lam + mu) * math.exp(far)
+        fixed += v * foot + faint
         fixed += abs(v) * slope * swing * max(high - at, at - low)
         curve = rest_of_exp(swing)
         fixed += curve * max(max(v * (foot + slope * low), v * (foot + slope * high)), 0.0)

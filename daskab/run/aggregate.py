@@ -40,11 +40,6 @@ def done_records(space: Workspace, tasks: list[Task]) -> dict[str, Record]:
     return {key: record for key, record in found if record is not None}
 
 
-def round_tasks(space: Workspace, number: int) -> list[Task]:
-    """The tasks of a round that was prepared."""
-    return [Task("round", b, number) for b in range(space.evidence.n_batches(f"rounds/{number}/closed"))]
-
-
 def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Record]) -> UnitBounds:
     """Gather the bound of every unit over the rounds.
 
@@ -60,7 +55,7 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
         bound[:] = trivial
         is_open[:] = True
     for number in range(n_rounds):
-        for task in round_tasks(space, number):
+        for task in space.tasks("round", number):
             rows = space.evidence.rows(f"rounds/{number}/closed", task.index)
             if number == 0:
                 units = np.arange(plan.n_units)[rows]
@@ -84,11 +79,6 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
     shape = (q.n_inputs, 2, plan.n_sequences)
     status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
     return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
-
-
-def enhancement_tasks(space: Workspace, number: int) -> list[Task]:
-    """The tasks of an enhancement that was laid out."""
-    return [Task("enhancement", b, number) for b in range(space.evidence.n_batches(f"enhancements/{number}/bound"))]
 
 
 def enhanced_bound(space: Workspace, number: int) -> float:
@@ -149,6 +139,8 @@ def conclude(
     units: UnitBounds,
     upper: Array,
     known: tuple[Array, Witnesses],
+    by_sum: int | None,
+    attack: Attack | None,
     together: Joint,
     done: dict[str, Record],
     *,
@@ -162,6 +154,8 @@ def conclude(
     units : what is proved of every logical unit
     upper : (D,) bound of every input: the largest of its units', or less where an enhancement proved less
     known : attained change (D,) of every input, and the pairs that attain it
+    by_sum : from `required_by_sum`
+    attack : from `several_attack`
     together : what the search over pairs excludes
     done : records of the tasks done
     all_done : whether those are all
@@ -180,9 +174,7 @@ def conclude(
             f"{space.folder}: input {model.input_names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
             "this is a fault in daskab, please report it with the run directory"
         )
-    required = by_sum = required_by_sum(space, upper)
-    attack = several_attack(space, done)
-    at_best = None
+    required, at_best = by_sum, None
     if model.delta is not None:
         at_best = inputs_required(largest_sums(attained, towards=-math.inf), model.delta)
     if by_sum is not None and together.excluded >= by_sum:

@@ -25,9 +25,7 @@ from daskab.run.aggregate import (
     conclude,
     done_records,
     enhanced_bound,
-    enhancement_tasks,
     required_by_sum,
-    round_tasks,
     several_attack,
     unit_bounds,
 )
@@ -157,7 +155,7 @@ class Drive:
             on_time = self.stage("joint attack", [Task("several", 0)])
         known = best_known(self.space, self.done, 0)
         while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
-            tasks = round_tasks(self.space, n_rounds)
+            tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
             on_time = self.stage(f"round {n_rounds}", tasks)
             known = best_known(self.space, self.done, n_rounds)
@@ -170,11 +168,11 @@ class Drive:
         most = joint.most_inputs(self.space, by_sum, None if attack is None else attack.n_inputs)
         n_searches = 0
         while on_time and most and joint.prepare(self.space, most, n_searches):
-            tasks = joint.joint_tasks(self.space, n_searches)
+            tasks = self.space.tasks("joint", n_searches)
             n_searches += 1
             on_time = self.stage(f"search {n_searches}", tasks)
         together = joint.conclude(self.space, n_searches, most, self.done)
-        certificate = conclude(self.space, units, upper, known, together, self.done, all_done=on_time)
+        certificate = conclude(self.space, units, upper, known, by_sum, attack, together, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
 
@@ -195,7 +193,7 @@ class Drive:
         for number in range(q.enhance):
             d = int(np.argmax(upper))
             evidence.create_enhancement(number, d, slices, self.space.plan.batch)
-            if not self.stage(f"enhancement {number + 1}", enhancement_tasks(self.space, number)):
+            if not self.stage(f"enhancement {number + 1}", self.space.tasks("enhancement", number)):
                 return False
             bound = enhanced_bound(self.space, number)
             if bound < upper[d]:

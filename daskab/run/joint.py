@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from daskab.errors import IntegrityError
 from daskab.joint.nodes import EXCLUDED
 from daskab.joint.search import Attacks, can_search, root_node
-from daskab.run.records import Record, Task
+from daskab.run.records import Record
 from daskab.run.rounds import LEAST, NODES_A_ROUND
 from daskab.run.workspace import Workspace
 
@@ -33,11 +33,12 @@ NOT_SEARCHED = Joint(0, 0)
 def most_inputs(space: Workspace, required: int | None, attack_inputs: int | None) -> int:
     """Inputs an attack may change for the search to be worth its while: fewer than the attack's; 0 for no search.
 
-    ``required`` are the inputs the sum of the bounds certifies, None for more than there are.
+    ``required`` are the inputs that the sum of the bounds certifies; None where all there are do not suffice, or the
+    model has no thresholds.
     """
     model = space.model
     most = model.n_inputs if attack_inputs is None else attack_inputs - 1
-    wanted = model.delta is not None and required is not None and most >= required
+    wanted = required is not None and most >= required
     able = space.plan.question.joint_nodes > 0 and can_search(model.n_centres, model.n_inputs)
     return most if wanted and able else 0
 
@@ -55,14 +56,9 @@ def prepare(space: Workspace, most: int, number: int) -> int:
     return int(nodes.shape[0])
 
 
-def joint_tasks(space: Workspace, number: int) -> list[Task]:
-    """The tasks of a round that was prepared."""
-    return [Task("joint", b, number) for b in range(space.evidence.n_batches(f"joint/{number}/used"))]
-
-
 def open_nodes(space: Workspace, number: int) -> Array:
     """Everything round ``number`` left open (n, width), in the order of its batches."""
-    tasks = joint_tasks(space, number)
+    tasks = space.tasks("joint", number)
     return np.concatenate([space.evidence.read_rows(f"joint/{number}/frontier", t.index) for t in tasks])
 
 
@@ -74,7 +70,7 @@ def conclude(space: Workspace, n_rounds: int, most: int, done: dict[str, Record]
         raise IntegrityError(f"{space.folder}: the search over pairs was for other attacks than it should; run again")
     number = n_rounds - 1
     parts = []
-    for task in joint_tasks(space, number):
+    for task in space.tasks("joint", number):
         at = f"joint/{number}"
         if task.key in done:
             parts.append(space.evidence.read_rows(f"{at}/frontier", task.index))

@@ -33,10 +33,10 @@ def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tupl
             x[rows] = space.evidence.read("search/witness", rows)
             moved_to[rows] = space.evidence.read("search/witness_to", rows)
     for number in range(n_rounds):
-        for batch in range(space.evidence.n_batches(f"rounds/{number}/closed")):
-            if Task("round", batch, number).key not in done:
+        for task in space.tasks("round", number):
+            if task.key not in done:
                 continue
-            for row in space.evidence.read_rows(f"rounds/{number}/found", batch):
+            for row in space.evidence.read_rows(f"rounds/{number}/found", task.index):
                 d = place(int(row[-1]), space.plan.n_sequences)[0]
                 pair = path_pair(space, d, row)
                 change = attained_change(model, *pair)

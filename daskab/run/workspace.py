@@ -16,7 +16,11 @@ from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.files import write_atomically
 from daskab.run.plan import Plan, Question
+from daskab.run.records import Task
 from daskab.run.store import Evidence
+
+FILLS = {"round": "rounds/{}/closed", "joint": "joint/{}/used", "enhancement": "enhancements/{}/bound"}
+"""The array that the tasks of each numbered stage fill."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class Workspace:
         """Inputs of a contributions or attack task."""
         start = index * self.plan.block
         return range(start, min(start + self.plan.block, self.model.n_inputs))
+
+    def tasks(self, stage: str, number: int) -> list[Task]:
+        """The tasks of a round or enhancement that was laid out: one a chunk of what it fills."""
+        return [Task(stage, b, number) for b in range(self.evidence.n_batches(FILLS[stage].format(number)))]
 
 
 @contextmanager

@@ -164,15 +164,7 @@ def best_pair(model: KernelExpansion, rng: np.random.Generator) -> tuple[np.ndar
 def at_thresholds(model: KernelExpansion, x: np.ndarray, x_prime: np.ndarray) -> KernelExpansion:
     """The model with the latents of a pair as its thresholds."""
     low, high = model.latent(np.stack([x, x_prime])).tolist()
-    return KernelExpansion(
-        model.centres,
-        model.weights,
-        model.lengthscale,
-        model.lower,
-        model.upper,
-        latent_low=low,
-        latent_high=high,
-    )
+    return model.replace(latent_low=low, latent_high=high)
 
 
 def main() -> None:

@@ -165,10 +165,10 @@ def test_agrees_with_trying_every_set_of_inputs() -> None:
     exact = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, 9])
-        options = (rng.random((3, d)), rng.normal(size=3) * 3.0, 1.5, np.zeros(d), np.ones(d))
-        latent = KernelExpansion(*options).latent(corners)
+        bare = KernelExpansion(rng.random((3, d)), rng.normal(size=3) * 3.0, 1.5, np.zeros(d), np.ones(d))
+        latent = bare.latent(corners)
         low, high = np.quantile(latent, [0.2, 0.8])
-        model = KernelExpansion(*options, latent_low=low, latent_high=high)
+        model = bare.replace(latent_low=low, latent_high=high)
         fewest = min(int(np.sum(a != b)) for a in corners[latent <= low] for b in corners[latent >= high])
         assert excluded(model, d) < fewest
         found = fewest_inputs(model)
@@ -191,9 +191,7 @@ def test_thresholds_on_one_side_of_the_constant(shift: float) -> None:
     bare = KernelExpansion(centres, [1.0, 0.8], 1.0, [0] * 3, [1] * 3, constant=shift)
     pair = np.array([[0.4, 0.4, 0.6], [0.0, 1.0, 0.0]])
     low, high = sorted(bare.latent(pair).tolist())
-    model = KernelExpansion(
-        centres, [1.0, 0.8], 1.0, [0] * 3, [1] * 3, constant=shift, latent_low=low, latent_high=high
-    )
+    model = bare.replace(latent_low=low, latent_high=high)
     found = fewest_inputs(model)
     assert found is not None
     assert found.n_inputs > 1
