@@ -24,8 +24,8 @@ def _source_hash() -> str:
     h = hashlib.sha256()
     here = Path(__file__)
     for package in ("bound", "attack", "joint"):
-        for source in sorted((here.parent / package).glob("*.py")):
-            h.update(f"{package}/{source.name}\n".encode())
+        for source in sorted((here.parent / package).rglob("*.py")):
+            h.update(f"{source.relative_to(here.parent).as_posix()}\n".encode())
             h.update(source.read_bytes())
     h.update(here.read_bytes())
     return h.hexdigest()

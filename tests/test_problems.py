@@ -17,7 +17,7 @@ NAMES = sorted(json.loads((FOLDER / "attained.json").read_text())) if FOLDER.nam
 TRAPS = sorted(p.stem for p in (FOLDER / "traps").glob("*.npz")) if FOLDER.name else ["none"]
 
 METHODS: dict[str, dict[str, Any]] = {
-    "adaptive": {"node_budget": 400, "joint_nodes": 8000},
+    "adaptive": {"node_budget": 400, "pair_nodes": 8000},
     "fixed": {"method": "fixed", "slices": 4, "enhance": 2},
     "grid": {"method": "grid", "slices": 2, "resolution": 20, "enhance": 1},
 }

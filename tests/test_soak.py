@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from soak import adversarial, check, check_pairs
+from soak import adversarial, check, check_pairs, check_sets
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -22,11 +24,12 @@ def test_no_bound_lies_below_an_attack(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_search_excludes_an_attack(seed: int) -> None:
+@pytest.mark.parametrize("search", [check_pairs, check_sets])
+def test_no_search_excludes_an_attack(search: Any, seed: int) -> None:
     searches = tight = 0
     for k in range(100):
         rng = np.random.default_rng([seed, k, 78])
-        made, wrong, exact = check_pairs(adversarial(rng), rng)
+        made, wrong, exact = search(adversarial(rng), rng)
         assert not wrong, f"seed {seed}, model {k}"
         searches += made
         tight += exact

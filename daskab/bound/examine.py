@@ -65,7 +65,7 @@ def examine(node: Array, goal: float, item: Item) -> bool:
     """
     if node[BOUND] <= goal:
         return True
-    load_box(node, item)
+    load_box(node, FIRST + item.centres.shape[1], item)
     fill_reach(item)
     interval_weights(node, item)
     bound = cheap_bound(item, goal)
@@ -127,12 +127,18 @@ def corners_below(node: Array, level: float, item: Item) -> bool:
             highest = value
             for j in range(d):
                 node[FIRST + j] = item.axis[POINT, j]
-        if not (value < level and (projected_bound(item, level) <= level or below_level(item, level))):
+        if not (value < level and proved_below(item, level)):
             return False
     return True
 
 
-@inlined_kernel
+@inner_kernel
+def proved_below(item: Item, level: float) -> bool:
+    """Whether the sum is proved at most ``level`` in the node's box, by what needs a good point to start from."""
+    return bool(projected_bound(item, level) <= level or below_level(item, level))
+
+
+@inner_kernel
 def start_climb(item: Item) -> None:
     """Move the item's point to the quadratic's maximiser or to the strongest centre if the sum is larger there."""
     m, d = item.centres.shape

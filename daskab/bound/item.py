@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from daskab._compile import inner_kernel, kernel
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MOST_AXES = 40
 """With more other inputs than this their box is not cut across single inputs: one cut would tell too little."""
@@ -101,23 +102,26 @@ def cuts_axes(m: int, d: int) -> bool:
 
 
 @inner_kernel
+def n_directions(m: int, d: int) -> int:
+    """Directions between M centres in D inputs that a box may be cut across; 0 where there would be too many."""
+    k = min(m - 1, d)
+    return k if k <= MOST_DIRECTIONS else 0
+
+
+@inner_kernel
 def n_cuts(m: int, d: int) -> int:
     """Directions across which a node's box may be cut, for M centres and D' other inputs."""
-    if cuts_axes(m, d):
-        return d
-    return min(m - 1, d) if min(m - 1, d) <= MOST_DIRECTIONS else 0
+    return d if cuts_axes(m, d) else n_directions(m, d)
 
 
 @kernel
-def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direction: int) -> Item:
-    """Set up one input of a scaled model (M, D), (M,), (D,); the node's box is the whole one to begin with."""
-    m, dimensions = centres.shape
-    d = dimensions - 1
+def item_space(m: int, d: int, direction: int, width: float) -> Item:
+    """Allocate for M centres and D' other inputs."""
     n = min(m, d) if min(m, d) <= LARGEST_MATRIX else 0
     k = 0 if cuts_axes(m, d) else n_cuts(m, d)
-    item = Item(
+    return Item(
         direction,
-        width[changed],
+        width,
         np.empty((m, d)),
         np.zeros((17, m)),
         np.zeros((12, d)),
@@ -129,29 +133,39 @@ def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direc
         np.empty((2, n)),
         np.zeros(d + 3),
     )
-    fill_item(centres, amplitudes, width, changed, item)
+
+
+@kernel
+def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direction: int) -> Item:
+    """Set up one input of a scaled model (M, D), (M,), (D,); the node's box is the whole one to begin with."""
+    m, dimensions = centres.shape
+    item = item_space(m, dimensions - 1, direction, width[changed])
+    others = np.empty(dimensions - 1, dtype=np.int64)
+    for at in range(others.size):
+        others[at] = at if at < changed else at + 1
+    fill_others(centres, width, others, item)
+    for i in range(m):
+        item.term[ALONG, i] = centres[i, changed]
+        item.term[AMPLITUDE, i] = direction * amplitudes[i]
     return item
 
 
 @inner_kernel
-def fill_item(centres: Array, amplitudes: Array, width: Array, changed: int, item: Item) -> None:
-    """Copy the model in, leaving ``changed`` out, and lay the cut directions through the centres."""
-    m, dimensions = centres.shape
-    at = 0
-    for j in range(dimensions):
-        if j == changed:
-            continue
+def fill_others(centres: Array, width: Array, others: Ints, item: Item) -> None:
+    """Copy in the inputs that do not change, ``others`` (D',), and lay the cut directions through the centres."""
+    for i in range(centres.shape[0]):
+        item.term[SPREAD, i] = 0.0
+        item.term[NORM, i] = 0.0
+    for at in range(others.size):
+        j = others[at]
         item.axis[WIDTH, at] = width[j]
+        item.axis[LOW, at] = 0.0
         item.axis[HIGH, at] = width[j]
-        for i in range(m):
+        for i in range(centres.shape[0]):
             item.centres[i, at] = centres[i, j]
             size = width[j] + abs(centres[i, j])
             item.term[SPREAD, i] += 0.5 * size * size
             item.term[NORM, i] += 0.5 * centres[i, j] * centres[i, j]
-        at += 1
-    for i in range(m):
-        item.term[ALONG, i] = centres[i, changed]
-        item.term[AMPLITUDE, i] = item.direction * amplitudes[i]
     lay_directions(item)
     place_centres(item)
 
@@ -165,6 +179,9 @@ def between_centres(centres: Array, directions: Array) -> None:
     m, d = centres.shape
     count = directions.shape[0]
     kept = 0
+    for k in range(count):
+        for j in range(d):
+            directions[k, j] = 0.0
     for i in range(1, m):
         if kept == count:
             break

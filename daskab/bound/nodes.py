@@ -57,30 +57,28 @@ def is_inside(node: Array) -> bool:
 
 
 @inner_kernel
-def set_whole_box(node: Array, item: Item) -> None:
-    """Let a node be about all of the other inputs' box."""
+def set_whole_box(node: Array, first: int, item: Item) -> None:
+    """Let a node be about all of the other inputs' box: a range for every cut, from column ``first`` on."""
     m, d = item.centres.shape
     cuts = n_cuts(m, d)
-    start = FIRST + d
     for k in range(cuts):
         along_axis = item.cuts.shape[0] == 0
-        node[start + k] = 0.0 if along_axis else item.slab[rows.WHOLE_LOW, k]
-        node[start + cuts + k] = item.axis[rows.WIDTH, k] if along_axis else item.slab[rows.WHOLE_HIGH, k]
+        node[first + k] = 0.0 if along_axis else item.slab[rows.WHOLE_LOW, k]
+        node[first + cuts + k] = item.axis[rows.WIDTH, k] if along_axis else item.slab[rows.WHOLE_HIGH, k]
 
 
 @inner_kernel
-def load_box(node: Array, item: Item) -> None:
-    """Let the item's box and slabs be the node's."""
+def load_box(node: Array, first: int, item: Item) -> None:
+    """Let the item's box and slabs be the node's, whose ranges begin at column ``first``."""
     m, d = item.centres.shape
     cuts = n_cuts(m, d)
-    start = FIRST + d
     for k in range(cuts):
         if item.cuts.shape[0] == 0:
-            item.axis[rows.LOW, k] = node[start + k]
-            item.axis[rows.HIGH, k] = node[start + cuts + k]
+            item.axis[rows.LOW, k] = node[first + k]
+            item.axis[rows.HIGH, k] = node[first + cuts + k]
         else:
-            item.slab[rows.SLAB_LOW, k] = node[start + k]
-            item.slab[rows.SLAB_HIGH, k] = node[start + cuts + k]
+            item.slab[rows.SLAB_LOW, k] = node[first + k]
+            item.slab[rows.SLAB_HIGH, k] = node[first + cuts + k]
 
 
 @inner_kernel

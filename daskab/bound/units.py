@@ -78,10 +78,10 @@ def bound_units(
         if unit == start or sequence == 0:
             item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
             fill_prefix(tables[side, changed - first_dimension], prefix)
-            set_whole_box(node, item)
-            load_box(node, item)
+            set_whole_box(node, FIRST + d - 1, item)
+            load_box(node, FIRST + d - 1, item)
             fill_reach(item)
-        set_whole_box(node, item)
+        set_whole_box(node, FIRST + d - 1, item)
         first, last = ends[sequence, 0], ends[sequence, 1]
         edge = edges[changed]
         set_cells(node, edge[first], edge[first + 1], edge[last], edge[last + 1])

@@ -6,9 +6,8 @@ import os
 
 from rich.table import Table
 
-from daskab.bound.item import MOST_DIRECTIONS
 from daskab.bound.scaled import Scaled
-from daskab.joint.search import can_search
+from daskab.joint.midpoint.search import can_search
 from daskab.model.expansion import KernelExpansion
 from daskab.run.plan import Question
 from daskab.run.sizing import Sizes, sized_plan, sizes
@@ -24,13 +23,14 @@ def describe_method(question: Question) -> str:
     return text
 
 
-def describe_search(question: Question) -> str:
-    """Whether pairs that differ in several inputs are searched, and for how long."""
-    if question.joint_nodes == 0:
-        return "none asked for"
-    if not can_search(question.n_centres, question.n_inputs):
-        return f"none: the centres span more than {MOST_DIRECTIONS} directions"
-    return f"at most {question.joint_nodes:,} nodes, if the sum leaves a gap to the attack"
+def describe_searches(question: Question) -> str:
+    """Which searches over several inputs would run, and for how long."""
+    searches = []
+    if question.pair_nodes and can_search(question.n_centres, question.n_inputs):
+        searches.append(f"pairs, at most {question.pair_nodes:,} nodes")
+    if question.set_nodes:
+        searches.append(f"sets, at most {question.set_nodes:,} nodes")
+    return "; ".join(searches) + ", if the sum leaves a gap to the attack" if searches else "none"
 
 
 def describe_plan(label: str, question: Question, model: KernelExpansion, batch: int | None) -> Table:
@@ -66,7 +66,7 @@ def describe_plan(label: str, question: Question, model: KernelExpansion, batch:
                 f"at most {found.budget_seconds / workers:,.0f} s on {workers} processes",
             )
         )
-        rows.append(("search over pairs", describe_search(question)))
+        rows.append(("several inputs", describe_searches(question)))
     for row in rows:
         table.add_row(*row)
     return table

@@ -6,6 +6,12 @@ import numpy as np
 
 from daskab.run.certificate import Certificate
 
+REST = {
+    "sum": "",
+    "pairs": " The search over pairs of points proves the rest.",
+    "sets": " The search over sets of them proves the rest.",
+}
+
 
 def inputs(n: int, noun: str = "input") -> str:
     """A number of inputs, in words."""
@@ -47,7 +53,7 @@ def verdict(certificate: Certificate, classes: tuple[str, str] | None = None, no
     if certificate.inputs_required_by_sum is not None:
         lines.append(
             f"Alone, the sum of the one-{noun} bounds proves {certificate.inputs_required_by_sum}, with perfect bounds "
-            f"{certificate.inputs_required_at_best}; ours are {looseness(certificate)}."
+            f"{certificate.inputs_required_at_best}; ours are {looseness(certificate)}.{REST[certificate.proved_by]}"
         )
     if not certificate.complete:
         lines.append(

@@ -14,8 +14,10 @@ from daskab._version import VERSION
 from daskab.attack.attained import crosses_thresholds
 from daskab.bound.goals import trivial_bound
 from daskab.bound.nodes import BOUND, UNIT
+from daskab.bound.scaled import to_model_units
 from daskab.bound.topn import inputs_required, largest_sums
 from daskab.errors import IntegrityError
+from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.joint import Joint
 from daskab.run.records import Record, Task
@@ -32,6 +34,11 @@ class UnitBounds:
 
     bound: Array  #: (direction, dimension, sequence)
     status: Array  #: OPEN or CLOSED
+
+    @property
+    def open_inputs(self) -> int:
+        """Inputs that are not closed to the tolerance."""
+        return int(np.sum((self.status != CLOSED).any(axis=(0, 2))))
 
 
 def done_records(space: Workspace, tasks: list[Task]) -> dict[str, Record]:
@@ -116,16 +123,35 @@ def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
     if Task("several", 0).key not in done or int(space.evidence.read("attack_status")[0]) != FOUND:
         return None
     pair = space.evidence.read("attack_pair")
-    latent = space.model.latent(pair)
-    if not crosses_thresholds(space.model, pair[0], pair[1]):
+    attack = attack_of(space.model, pair[0], pair[1])
+    if attack is None:
         raise IntegrityError(f"{space.folder}: the stored attack does not cross both thresholds")
+    return attack
+
+
+def attack_of(model: KernelExpansion, x: Array, x_prime: Array) -> Attack | None:
+    """Two points (D,) as an attack, if they certainly are one."""
+    if not crosses_thresholds(model, x, x_prime):
+        return None
+    latent = model.latent(np.stack([x, x_prime]))
     return Attack(
-        n_inputs=int(np.sum(pair[0] != pair[1])),
-        x=tuple(pair[0].tolist()),
-        x_prime=tuple(pair[1].tolist()),
+        n_inputs=int(np.sum(x != x_prime)),
+        x=tuple(x.tolist()),
+        x_prime=tuple(x_prime.tolist()),
         latent_x=float(latent[0]),
         latent_x_prime=float(latent[1]),
     )
+
+
+def met_attack(model: KernelExpansion, attack: Attack | None, together: Joint) -> Attack | None:
+    """The attack, or one of fewer inputs that the search over sets met."""
+    for pair in together.met:
+        x = to_model_units(model, pair[0])
+        x_prime = np.where(pair[0] == pair[1], x, to_model_units(model, pair[1]))
+        found = attack_of(model, x, x_prime)
+        if found is not None and (attack is None or found.n_inputs < attack.n_inputs):
+            attack = found
+    return attack
 
 
 def required_by_sum(space: Workspace, upper: Array) -> int | None:
@@ -155,8 +181,8 @@ def conclude(
     upper : (D,) bound of every input: the largest of its units', or less where an enhancement proved less
     known : attained change (D,) of every input, and the pairs that attain it
     by_sum : from `required_by_sum`
-    attack : from `several_attack`
-    together : what the search over pairs excludes
+    attack : from `several_attack`, or the better one from `met_attack`
+    together : what the searches over several inputs exclude
     done : records of the tasks done
     all_done : whether those are all
 
@@ -184,8 +210,6 @@ def conclude(
             f"{space.folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "
             "this is a fault in daskab, please report it with the run directory"
         )
-    open_inputs = int(np.sum((units.status != CLOSED).any(axis=(0, 2))))
-    complete = all_done and open_inputs == 0
     return Certificate(
         model_digest=q.model_digest,
         daskab_version=VERSION,
@@ -202,13 +226,15 @@ def conclude(
         attained=attained,
         inputs_required=required,
         inputs_required_by_sum=by_sum,
-        inputs_excluded_together=together.excluded,
-        open_pairs=together.n_open,
+        inputs_excluded_by_pairs=together.by_pairs,
+        inputs_excluded_by_sets=together.by_sets,
+        open_pairs=together.open_pairs,
+        open_sets=together.open_sets,
         inputs_required_at_best=at_best,
         no_attack_exists=model.delta is not None and required is None,
         attack=attack,
-        complete=complete,
-        open_inputs=open_inputs,
+        complete=all_done and units.open_inputs == 0,
+        open_inputs=units.open_inputs,
         witnesses=witnesses,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from daskab.run.plan import canonical_json
 
 Array = NDArray[np.float64]
 
-SCHEMA = "daskab certificate 2"
+SCHEMA = "daskab certificate 3"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,14 @@ class Certificate:
         What the sum of the largest one-input bounds proves of that on its own.
     inputs_required_at_best : int or None
         The same sum over the attained values: what the additive argument could reach with perfect bounds.
-    inputs_excluded_together : int
+    inputs_excluded_by_pairs : int
         The search over pairs proves that no confident misclassification changes that many inputs or fewer;
         0 where it did not run, because the sum left no gap to the attack or the model has too many directions.
-    open_pairs : int
-        Nodes that search left open: more of it may prove more.
+    inputs_excluded_by_sets : int
+        The same of the search over sets of inputs, which goes on from what is excluded before it; 0 where it
+        excluded no more, or did not run.
+    open_pairs, open_sets : int
+        Nodes, and sets of one input more than is excluded, that those left open: more of them may prove more.
     attack_inputs : int or None
         Inputs changed by the best attack found; None when none was found.
     complete : bool
@@ -96,8 +99,10 @@ class Certificate:
     inputs_required: int | None
     inputs_required_by_sum: int | None
     inputs_required_at_best: int | None
-    inputs_excluded_together: int
+    inputs_excluded_by_pairs: int
+    inputs_excluded_by_sets: int
     open_pairs: int
+    open_sets: int
     no_attack_exists: bool
     attack: Attack | None
     complete: bool
@@ -109,6 +114,14 @@ class Certificate:
     def exact(self) -> bool:
         """Whether the attack changes no more inputs than are proved to be required: nothing is left unknown."""
         return self.no_attack_exists or (self.attack is not None and self.attack.n_inputs == self.inputs_required)
+
+    @property
+    def proved_by(self) -> Literal["sum", "pairs", "sets"]:
+        """What proves ``inputs_required``: the sum of one-input bounds, or a search over several inputs."""
+        excluded = len(self.input_names) if self.inputs_required is None else self.inputs_required - 1
+        if self.inputs_required == self.inputs_required_by_sum:
+            return "sum"
+        return "pairs" if self.inputs_excluded_by_pairs == excluded else "sets"
 
     @property
     def attack_inputs(self) -> int | None:

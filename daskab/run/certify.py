@@ -13,6 +13,10 @@ from daskab.run.executors import executor as make_executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options
 from daskab.run.plan import Question
 
+SETS_WORK = 400_000_000
+LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000
+"""By default the search over sets opens SETS_WORK / (centres x inputs) nodes, within these limits."""
+
 
 def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOptions) -> Question:
     """What is asked of a model, from the options of a job."""
@@ -25,7 +29,8 @@ def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOpt
         slices=bound.slices,
         rtol=bound.rtol if adaptive else None,
         node_budget=bound.node_budget if adaptive else 0,
-        joint_nodes=bound.joint_nodes if adaptive else 0,
+        pair_nodes=bound.pair_nodes if adaptive else 0,
+        set_nodes=nodes_for_sets(model, bound) if adaptive else 0,
         components=bound.components if grid else 0,
         resolution=bound.resolution if grid else 0,
         enhance=bound.enhance,
@@ -33,6 +38,13 @@ def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOpt
         attack_starts=attack.starts,
         attack_seed=attack.seed,
     )
+
+
+def nodes_for_sets(model: KernelExpansion, bound: BoundOptions) -> int:
+    """The budget of the search over sets: the job's, or about five minutes of one core."""
+    if bound.set_nodes is not None:
+        return bound.set_nodes
+    return min(max(SETS_WORK // (model.n_centres * model.n_inputs), LEAST_SET_NODES), MOST_SET_NODES)
 
 
 def certify_model(
@@ -71,7 +83,8 @@ def certify(
     rtol: float | None = None,
     slices: int | None = None,
     node_budget: int | None = None,
-    joint_nodes: int | None = None,
+    pair_nodes: int | None = None,
+    set_nodes: int | None = None,
     components: int | None = None,
     resolution: int | None = None,
     enhance: int | None = None,
@@ -96,8 +109,10 @@ def certify(
         Default 4 to start from if adaptive, else 100.
     node_budget : int, optional
         Adaptive only: most sequences bounded an input, default 20000.
-    joint_nodes : int, optional
+    pair_nodes : int, optional
         Adaptive only: most nodes of the search over pairs that differ in several inputs, default 20000; 0 for none.
+    set_nodes : int, optional
+        Adaptive only: most nodes of the search over sets of inputs, by default some minutes' worth; 0 for none.
     components, resolution : int, optional
         Grid only: principal directions it spans (1 to 3, default 2), and lines along the diagonal (default 50).
     enhance, enhance_slices : int, optional
@@ -138,7 +153,8 @@ def certify(
         rtol=rtol,
         slices=slices,
         node_budget=node_budget,
-        joint_nodes=joint_nodes,
+        pair_nodes=pair_nodes,
+        set_nodes=set_nodes,
         components=components,
         resolution=resolution,
         enhance=enhance,

@@ -25,6 +25,7 @@ from daskab.run.aggregate import (
     conclude,
     done_records,
     enhanced_bound,
+    met_attack,
     required_by_sum,
     several_attack,
     unit_bounds,
@@ -165,13 +166,15 @@ class Drive:
         upper = units.bound.max(axis=(0, 2))
         on_time = on_time and self.enhance(upper)
         by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
-        most = joint.most_inputs(self.space, by_sum, None if attack is None else attack.n_inputs)
-        n_searches = 0
-        while on_time and most and joint.prepare(self.space, most, n_searches):
-            tasks = self.space.tasks("joint", n_searches)
-            n_searches += 1
-            on_time = self.stage(f"search {n_searches}", tasks)
-        together = joint.conclude(self.space, n_searches, most, self.done)
+        attacked = None if attack is None else attack.n_inputs
+        what = joint.scope(self.space, upper, by_sum, attacked, closed=units.open_inputs == 0)
+        asked: list[joint.Search] = []
+        while on_time and what and (search := joint.prepare(self.space, what, asked)):
+            tasks = self.space.tasks("joint", len(asked))
+            asked.append(search)
+            on_time = self.stage(f"search {len(asked)}", tasks)
+        together = joint.conclude(self.space, asked, self.done)
+        attack = met_attack(model, attack, together)
         certificate = conclude(self.space, units, upper, known, by_sum, attack, together, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False)

@@ -46,7 +46,7 @@ MOST_GRID_POINTS = 10**6
 Slices = Annotated[int, Field(ge=1, le=MOST_SLICES)]
 
 OF_METHOD = {
-    "adaptive": {"slices", "rtol", "node_budget", "joint_nodes"},
+    "adaptive": {"slices", "rtol", "node_budget", "pair_nodes", "set_nodes"},
     "fixed": {"slices", "enhance", "enhance_slices"},
     "grid": {"slices", "enhance", "enhance_slices", "components", "resolution"},
 }
@@ -91,7 +91,8 @@ class BoundOptions(_Section):
 
     ``adaptive`` starts from ``slices`` an input and refines until a bound is within ``rtol`` of what is attained or
     ``node_budget`` sequences were opened for its input; if the sum of the bounds then leaves a gap to the attack,
-    pairs of points that differ in several inputs are searched, ``joint_nodes`` nodes of them. ``fixed`` bounds every
+    pairs of points that differ in several inputs are searched, ``pair_nodes`` nodes of them, and sets of inputs one
+    by one, ``set_nodes`` nodes (by default some minutes' worth). ``fixed`` bounds every
     sequence of ``slices`` once, as tightly as it can; ``grid`` does so by the paper's grid of ``resolution`` lines
     along the box's diagonal in ``components`` principal directions. Both may then ``enhance`` that many times the
     input with the highest bound, cut into ``enhance_slices`` (by default twice as many), one more whenever that did
@@ -102,7 +103,8 @@ class BoundOptions(_Section):
     slices: Slices = 4
     rtol: Positive = 0.002
     node_budget: Count = 20_000
-    joint_nodes: int = Field(default=20_000, ge=0)
+    pair_nodes: int = Field(default=20_000, ge=0)
+    set_nodes: int | None = Field(default=None, ge=0)
     enhance: int = Field(default=0, ge=0, le=10_000)
     enhance_slices: Slices | None = None
     components: int = Field(default=2, ge=1, le=3)

@@ -1,82 +1,169 @@
-"""Rounds of the search over pairs: what the next one takes up, and what all of them exclude, from what is stored.
+"""Rounds of the searches over several inputs: what the next takes up, what all of them exclude, from what is stored.
 
-Round 0 starts from the root; round r + 1 from what round r left open. Like `rounds`, a pure function of the evidence.
+First the pairs by their midpoint, if the centres span few directions; then the sets of one input more than is
+excluded, and so on up to the attack. Round r + 1 starts from what round r left open, or begins the next search.
+Like `rounds`, a pure function of the evidence.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab.errors import IntegrityError
-from daskab.joint.nodes import EXCLUDED
-from daskab.joint.search import Attacks, can_search, root_node
+from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint.nodes import EXCLUDED
+from daskab.joint.midpoint.search import can_search, root_node
+from daskab.joint.sets.candidates import candidates
+from daskab.joint.sets.nodes import FIRST, FOUND, SPLIT
+from daskab.joint.sets.search import pair_in, root_nodes
 from daskab.run.records import Record
 from daskab.run.rounds import LEAST, NODES_A_ROUND
 from daskab.run.workspace import Workspace
 
 Array = NDArray[Any]
 
+PAIRS = 0
+"""In the place of a set's size: the search over pairs, of any number of inputs."""
+
+
+class Scope(NamedTuple):
+    """What the searches are to close: the gap between the sum and the attack."""
+
+    upper: Array  #: (D,) one-input bounds
+    required: int  #: inputs that their sum certifies
+    most: int  #: inputs an attack may change, one fewer than the best one known does
+    whether_sets: bool  #: whether the one-input bounds are closed: if not, sets would go the same way
+
+
+class Search(NamedTuple):
+    """What a round is about."""
+
+    size: int  #: inputs in a set; PAIRS for the search over pairs
+    most: int  #: inputs an attack may change
+
 
 class Joint(NamedTuple):
-    """What the search over pairs came to."""
+    """What the searches came to."""
 
-    excluded: int  #: no attack changes that many inputs or fewer; 0 where nothing was searched
-    n_open: int  #: nodes left open
+    by_pairs: int = 0  #: no attack changes that many inputs or fewer; 0 where pairs were not searched
+    by_sets: int = 0  #: the same of sets, and of what they set out from; 0 where none closed
+    open_pairs: int = 0  #: nodes left open
+    open_sets: int = 0  #: sets of by_sets + 1 inputs left open
+    met: tuple[tuple[Array, Array], ...] = ()  #: attacks the search over sets met, as pairs of scaled points (D,)
+
+    @property
+    def excluded(self) -> int:
+        """No attack changes that many inputs or fewer."""
+        return max(self.by_pairs, self.by_sets)
 
 
-NOT_SEARCHED = Joint(0, 0)
-
-
-def most_inputs(space: Workspace, required: int | None, attack_inputs: int | None) -> int:
-    """Inputs an attack may change for the search to be worth its while: fewer than the attack's; 0 for no search.
+def scope(
+    space: Workspace, upper: Array, required: int | None, attack_inputs: int | None, *, closed: bool
+) -> Scope | None:
+    """What is left to close; None where the sum leaves no gap to the attack.
 
     ``required`` are the inputs that the sum of the bounds certifies; None where all there are do not suffice, or the
     model has no thresholds.
     """
-    model = space.model
-    most = model.n_inputs if attack_inputs is None else attack_inputs - 1
-    wanted = required is not None and most >= required
-    able = space.plan.question.joint_nodes > 0 and can_search(model.n_centres, model.n_inputs)
-    return most if wanted and able else 0
+    most = space.model.n_inputs if attack_inputs is None else attack_inputs - 1
+    if required is None or most < required or space.plan.question.method != "adaptive":
+        return None
+    return Scope(upper, required, most, closed)
 
 
-def prepare(space: Workspace, most: int, number: int) -> int:
-    """Write the templates of a round; the number of its nodes, 0 when none is needed."""
-    nodes = root_node(Attacks.of(space.model, most)) if number == 0 else open_nodes(space, number - 1)
-    spent = [int(space.evidence.read(f"joint/{earlier}/used").sum()) for earlier in range(number)]
-    left = space.plan.question.joint_nodes - sum(spent)
-    share = min(left // max(1, nodes.shape[0]), NODES_A_ROUND)
+def prepare(space: Workspace, what: Scope, asked: Sequence[Search]) -> Search | None:
+    """Write the templates of the next round, after those asked already; what it is about, None when none is needed."""
+    if asked:
+        nodes = open_nodes(space, len(asked) - 1)
+        if lay_out(space, asked[-1], nodes, asked):
+            return asked[-1]
+        if asked[-1].size != PAIRS and nodes.size:
+            return None  # not all sets of this size can be excluded
+    elif can_search(space.model.n_centres, space.model.n_inputs):
+        pairs = Search(PAIRS, what.most)
+        if lay_out(space, pairs, root_node(Attacks.of(space.model, what.most)), asked):
+            return pairs
+    size = 1 + max(what.required - 1, *(excluded_by(space, number, s) for number, s in last_rounds(asked)), 0)
+    if not what.whether_sets or size > what.most or space.model.delta is None:
+        return None
+    # The subtraction that made delta may have rounded up.
+    sets = candidates(what.upper, math.nextafter(space.model.delta, -math.inf), size)
+    search = Search(size, size)
+    if sets is None or not lay_out(space, search, root_nodes(sets, Attacks.of(space.model, size)), asked):
+        return None
+    return search
+
+
+def lay_out(space: Workspace, search: Search, nodes: Array, asked: Sequence[Search]) -> bool:
+    """Write the templates of a round that starts from ``nodes``; False where there is nothing left to do or spend."""
+    pairs = search.size == PAIRS
+    budget = space.plan.question.pair_nodes if pairs else space.plan.question.set_nodes
+    used = [int(space.evidence.read(f"joint/{number}/used").sum()) for number in range(len(asked))]
+    spent = sum(u for u, earlier in zip(used, asked, strict=True) if (earlier.size == PAIRS) == pairs)
+    share = min((budget - spent) // max(1, nodes.shape[0]), NODES_A_ROUND)
     # A round that opened nothing has found nodes that cannot be split; neither can the next.
-    if nodes.shape[0] == 0 or share < LEAST or (number > 0 and spent[-1] == 0):
-        return 0
-    space.evidence.create_joint_round(number, space.plan.joint_batch(share), nodes, share, most)
-    return int(nodes.shape[0])
+    stuck = bool(asked) and asked[-1] == search and used[-1] == 0
+    met = not pairs and bool(np.any(nodes[:, SPLIT] == FOUND))
+    if nodes.shape[0] == 0 or share < LEAST or stuck or met:
+        return False
+    batch = (space.plan.pair_batch if pairs else space.plan.set_batch)(share)
+    space.evidence.create_joint_round(len(asked), batch, nodes, (share, *search))
+    return True
 
 
-def open_nodes(space: Workspace, number: int) -> Array:
-    """Everything round ``number`` left open (n, width), in the order of its batches."""
-    tasks = space.tasks("joint", number)
-    return np.concatenate([space.evidence.read_rows(f"joint/{number}/frontier", t.index) for t in tasks])
+def last_rounds(asked: Sequence[Search]) -> Iterator[tuple[int, Search]]:
+    """Number of the last round of every search, and the search, in order."""
+    for search, rounds in groupby(enumerate(asked), key=lambda item: item[1]):
+        yield list(rounds)[-1][0], search
 
 
-def conclude(space: Workspace, n_rounds: int, most: int, done: dict[str, Record]) -> Joint:
-    """What is excluded after the last round; where a batch is not done, what it started from still holds."""
-    if n_rounds == 0:
-        return NOT_SEARCHED
-    if any(space.evidence.joint_round(number)[1] != most for number in range(n_rounds)):
-        raise IntegrityError(f"{space.folder}: the search over pairs was for other attacks than it should; run again")
-    number = n_rounds - 1
-    parts = []
-    for task in space.tasks("joint", number):
-        at = f"joint/{number}"
-        if task.key in done:
-            parts.append(space.evidence.read_rows(f"{at}/frontier", task.index))
+def excluded_by(space: Workspace, number: int, search: Search) -> int:
+    """What a finished search excludes, given its last round."""
+    nodes = open_nodes(space, number)
+    if search.size != PAIRS:
+        return 0 if nodes.size else search.size
+    return int(nodes[:, EXCLUDED].min(initial=search.most))
+
+
+def open_nodes(space: Workspace, number: int, done: dict[str, Record] | None = None) -> Array:
+    """Everything round ``number`` left open (n, width), in the order of its batches.
+
+    Where a batch is not in ``done``, what it started from still is.
+    """
+    at = f"joint/{number}"
+    return np.concatenate(
+        [
+            space.evidence.read_rows(f"{at}/frontier", task.index)
+            if done is None or task.key in done
+            else space.evidence.read(f"{at}/nodes", space.evidence.rows(f"{at}/used", task.index))
+            for task in space.tasks("joint", number)
+        ]
+    )
+
+
+def conclude(space: Workspace, asked: Sequence[Search], done: dict[str, Record]) -> Joint:
+    """What is excluded after the last round."""
+    joint = Joint()
+    for number, search in last_rounds(asked):
+        if any(space.evidence.joint_round(r)[1:] != tuple(s) for r, s in enumerate(asked)):
+            raise IntegrityError(f"{space.folder}: a search was for other attacks than it should; run again")
+        nodes = open_nodes(space, number, done)
+        if search.size == PAIRS:
+            excluded = nodes[:, EXCLUDED]
+            if not np.all((excluded >= 0.0) & (excluded <= search.most)):
+                raise IntegrityError(f"{space.folder}: an open node of the search over pairs is damaged; run again")
+            joint = Joint(int(excluded.min(initial=search.most)), open_pairs=excluded.size)
+        elif nodes.size:
+            open_sets = np.unique(nodes[:, FIRST : FIRST + search.size], axis=0).shape[0]
+            attacks = Attacks.of(space.model, search.most)
+            met = tuple(pair_in(node, attacks, search.size) for node in nodes if node[SPLIT] == FOUND)
+            joint = joint._replace(open_sets=open_sets, met=met)
         else:
-            parts.append(space.evidence.read(f"{at}/nodes", space.evidence.rows(f"{at}/used", task.index)))
-    excluded = np.concatenate([part[:, EXCLUDED] for part in parts])
-    if not np.all((excluded >= 0.0) & (excluded <= most)):
-        raise IntegrityError(f"{space.folder}: an open node of the search over pairs is damaged; run again")
-    return Joint(int(excluded.min(initial=most)), excluded.size)
+            joint = joint._replace(by_sets=search.size)
+    return joint

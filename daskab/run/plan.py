@@ -21,10 +21,10 @@ from daskab._version import VERSION
 from daskab.bound import sequences
 from daskab.errors import IntegrityError
 
-SCHEMA = 2
+SCHEMA = 3
 Method = Literal["adaptive", "fixed", "grid"]
 
-JOINT_NODES = 1024
+PAIR_NODES = 1024
 """Nodes a task of the search over pairs opens: a second or two with some hundred inputs."""
 
 
@@ -49,7 +49,8 @@ class Question:
     slices: int
     rtol: float | None  #: target of bound / attained - 1; None where slices are fixed
     node_budget: int  #: most nodes opened an input; 0 where slices are fixed
-    joint_nodes: int  #: most nodes opened by the search over pairs; 0 for none
+    pair_nodes: int  #: most nodes opened by the search over pairs; 0 for none
+    set_nodes: int  #: most nodes opened by the search over sets; 0 for none
     components: int  #: directions of the grid; 0 without
     resolution: int  #: lines of the grid; 0 without
     enhance: int  #: times the input with the highest bound is cut finer; 0 if adaptive
@@ -97,9 +98,13 @@ class Plan:
         """Input of each logical unit."""
         return units // (2 * self.n_sequences)
 
-    def joint_batch(self, allowance: int) -> int:
+    def pair_batch(self, allowance: int) -> int:
         """Nodes a task of the search over pairs starts from, when each may open up to ``allowance``."""
-        return max(1, JOINT_NODES // max(1, allowance))
+        return max(1, PAIR_NODES // max(1, allowance))
+
+    def set_batch(self, allowance: int) -> int:
+        """The same of the search over sets, whose nodes are dearer than those of a round but often fewer."""
+        return max(1, self.node_batch // max(1, allowance))
 
     def round_batch(self, number: int, allowance: int) -> int:
         """Nodes a task of a round starts from, when each may open up to ``allowance``."""

@@ -1,7 +1,7 @@
 """The evidence store: one zarr group a run, templates first, whole chunks only, missing never looks like zero.
 
 At the root stand the named arrays a reader opens with xarray; ``rounds/<r>/`` holds what each round of
-refinement proved, ``joint/<r>/`` what each round of the search over pairs did. Floats are filled with NaN and
+refinement proved, ``joint/<r>/`` what each round of a search over several inputs did. Floats are filled with NaN and
 status with 0 = missing; every chunk carries a checksum.
 """
 
@@ -182,22 +182,22 @@ class Evidence:
         attrs = self._subgroup(f"enhancements/{number}").attrs
         return int(attrs["dimension"]), int(attrs["slices"])
 
-    def create_joint_round(self, number: int, batch: int, nodes: Array, allowance: int, most: int) -> None:
-        """Templates of a round of the search over pairs, and what its tasks share.
+    def create_joint_round(self, number: int, batch: int, nodes: Array, asked: tuple[int, int, int]) -> None:
+        """Templates of a round of a search over several inputs, and what its tasks share.
 
-        ``nodes`` (n, width) are what it starts from, of which each may open ``allowance``; ``most`` inputs may change.
+        ``nodes`` (n, width) are what it starts from; for ``asked`` see `joint_round`.
         """
         group = self._subgroup(f"joint/{number}")
         chunk = min(batch, nodes.shape[0])
-        group.attrs.update({"allowance": allowance, "most": most})
+        group.attrs.update(dict(zip(("allowance", "size", "most"), asked, strict=True)))
         _full(group, "nodes", ("node", "field"), nodes, chunks=(chunk, nodes.shape[1]))
         self._subgroup(f"joint/{number}/frontier")
         _empty(group, "used", ("node",), (nodes.shape[0],), (chunk,))
 
-    def joint_round(self, number: int) -> tuple[int, int]:
-        """Nodes each node of such a round may open, and inputs an attack may change."""
+    def joint_round(self, number: int) -> tuple[int, int, int]:
+        """Nodes each node of such a round may open, inputs in a set (0: pairs), and inputs an attack may change."""
         attrs = self._subgroup(f"joint/{number}").attrs
-        return int(attrs["allowance"]), int(attrs["most"])
+        return int(attrs["allowance"]), int(attrs["size"]), int(attrs["most"])
 
     def write_rows(self, name: str, batch: int, rows: Array) -> None:
         """Rows (n, width) a batch hands over, as many as there are: an array of its own, replaced as a whole."""

@@ -18,7 +18,10 @@ from daskab.bound.grid import grid_units
 from daskab.bound.sequences import place
 from daskab.bound.units import bound_units, refine_nodes
 from daskab.errors import IntegrityError
-from daskab.joint.search import Attacks, search_nodes
+from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint.search import search_nodes
+from daskab.joint.sets.search import search_sets
+from daskab.run.joint import PAIRS
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
 from daskab.run.witnesses import witness_pair
@@ -165,11 +168,15 @@ def refine_batch(space: Workspace, task: Task) -> Work:
 
 
 def search_batch(space: Workspace, task: Task) -> Work:
-    """Search a range of open nodes of pairs, and hand back what is still open."""
+    """Search a range of open nodes of pairs or of sets, and hand back what is still open."""
     at = f"joint/{task.round}"
-    allowance, most = asked = space.evidence.joint_round(task.round)
+    allowance, size, most = asked = space.evidence.joint_round(task.round)
     rows = space.evidence.rows(f"{at}/used", task.index)
-    used, frontier = search_nodes(stored_nodes(space, at, rows), Attacks.of(space.model, most), allowance)
+    nodes, attacks = stored_nodes(space, at, rows), Attacks.of(space.model, most)
+    if size == PAIRS:
+        used, frontier = search_nodes(nodes, attacks, allowance)
+    else:
+        used, frontier = search_sets(nodes, attacks, size, allowance)
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write(f"{at}/used", rows, used)
     # Attributes carry no checksum: what was asked of every node is part of what the record vouches for.

@@ -1,14 +1,16 @@
 """The soundness soak: many random and adversarial models, every bound against attacks on it. Run by hand.
 
     python tests/benchmarks/soak.py --models 100000 --seed 0
-    python tests/benchmarks/soak.py --models 100000 --seed 0 --pairs
+    python tests/benchmarks/soak.py --models 100000 --seed 0 --search pairs
+    python tests/benchmarks/soak.py --models 100000 --seed 0 --search sets
 
 For each model one input is attacked in both directions from many starts, and bounded by refinement with goals
 below and above what the attack attains (a goal that is below must never be claimed), from good and bad starting
 points, by fixed slices, and now and then by the grid. It prints the number of bounds, of violations, and of goals
-claimed. With --pairs the search over pairs is put to the test instead: the thresholds are what some pair of points
-attains, so that the search must not exclude its number of inputs; the goals claimed are those where it excludes all
-smaller ones.
+claimed. With --search a search over several inputs is put to the test instead: the thresholds are what some pair of
+points attains, so that the search must not exclude its number of inputs, or its set; the goals claimed are the
+searches that exclude all smaller numbers, or the set with thresholds a little farther apart, where an attack has to
+find nothing in it.
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ from daskab.bound.grid import grid_units
 from daskab.bound.nodes import BOUND
 from daskab.bound.scaled import Scaled, to_model_units
 from daskab.bound.units import bound_units, refine_nodes
-from daskab.joint.nodes import EXCLUDED
-from daskab.joint.search import Attacks, can_search, root_node, search_nodes
+from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint.nodes import EXCLUDED
+from daskab.joint.midpoint.search import can_search, root_node, search_nodes
+from daskab.joint.sets.search import root_nodes, search_sets
 
 SHARES = (0.5, 0.9, 0.999, 1.0 - 1e-9, 1.002, 1.1)
 SLICES = 3
 NODES = 30
 PAIR_NODES = 60
+SET_NODES = 60
 
 
 def adversarial(rng: np.random.Generator) -> KernelExpansion:
@@ -139,10 +144,38 @@ def check_pairs(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, 
     return 1, int(excluded >= n), int(excluded == n - 1)
 
 
-def best_pair(model: KernelExpansion, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+def check_sets(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Searches made, attacks excluded by one, sets excluded once the thresholds are a little farther apart."""
+    pair = best_pair(model, rng, most=3)
+    if pair is None:
+        return 0, 0, 0
+    inputs = np.flatnonzero(pair[0] != pair[1])
+    tight = at_thresholds(model, *pair)
+    n = inputs.size
+
+    def excludes(asked: KernelExpansion) -> bool:
+        attacks = Attacks.of(asked, n)
+        return search_sets(root_nodes(inputs[None], attacks), attacks, n, SET_NODES)[1].shape[0] == 0
+
+    wrong = int(excludes(tight))
+    assert tight.delta is not None
+    apart = rng.choice([1e-6, 0.01, 0.1, 0.5]) * tight.delta
+    farther = tight.replace(latent_low=tight.latent_low - apart, latent_high=tight.latent_high + apart)
+    if not excludes(farther):
+        return 2, wrong, 0
+    found = fewest_inputs(farther, starts=pair, n_starts=4)
+    if found is not None:
+        wrong += int(np.all(np.isin(np.flatnonzero(found.x != found.x_prime), inputs)))
+    return 2, wrong, 1
+
+
+def best_pair(
+    model: KernelExpansion, rng: np.random.Generator, most: int | None = None
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Of some random pairs that differ in a random number of inputs the one that differs most in latent."""
     d = model.n_inputs
-    n = int(rng.integers(1, d + 1)) if rng.random() < 0.5 else int(rng.integers(1, min(d, 3) + 1))
+    few = most is not None or rng.random() < 0.5
+    n = int(rng.integers(1, min(d, most or 3) + 1)) if few else int(rng.integers(1, d + 1))
     best, pair = 0.0, None
     for _ in range(60):
         sides = rng.random((2, d))
@@ -172,9 +205,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--search", choices=["pairs", "sets"])
     given = parser.parse_args()
-    put_to_the_test = check_pairs if given.pairs else check
+    put_to_the_test = {None: check, "pairs": check_pairs, "sets": check_sets}[given.search]
     begun = time.monotonic()
     total = np.zeros(3, dtype=np.int64)
     for k in range(given.models):

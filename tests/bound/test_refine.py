@@ -17,6 +17,7 @@ from daskab.bound.frontier import frontier_of
 from daskab.bound.item import item_of
 from daskab.bound.nodes import (
     BOUND,
+    FIRST,
     SPLIT,
     SPLIT_BOTH,
     SPLIT_CUT,
@@ -39,7 +40,7 @@ def whole_node(model: KernelExpansion, changed: int, direction: int) -> tuple[np
     item = item_of(s.centres, s.amplitudes, s.width, changed, direction)
     root = np.zeros(node_width(model.n_centres, model.n_inputs - 1))
     set_cells(root, 0.0, s.width[changed], 0.0, s.width[changed])
-    set_whole_box(root, item)
+    set_whole_box(root, FIRST + item.centres.shape[1], item)
     root[SPLIT] = UNEXAMINED
     root[BOUND] = 2.0 * np.abs(s.amplitudes).sum()
     return root, item

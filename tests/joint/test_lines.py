@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskab.bound.rounding import EPS
-from daskab.joint.lines import highest_over_line, slope_above
-from daskab.joint.majorant import rest_of_exp
+from daskab.joint.midpoint.lines import highest_over_line, slope_above
+from daskab.joint.midpoint.majorant import rest_of_exp
 
 ctx.prec = 150
 

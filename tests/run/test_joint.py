@@ -1,4 +1,4 @@
-"""The search over pairs as a stage of a run: it closes the gap the sum leaves, whatever happens to it on the way."""
+"""The searches over several inputs as stages of a run: they close the gap the sum leaves, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from daskab.run.records import Task
 from daskab.run.tasks import finished
 from daskab.run.workspace import open_workspace
 
-BOUND = bound_options(joint_nodes=3000)
+BOUND = bound_options(pair_nodes=3000)
+SETS = bound_options(pair_nodes=0, rtol=0.01)
 
 
 def few_centres(d: int = 8, seed: int = 1) -> KernelExpansion:
@@ -39,7 +40,7 @@ def short_searches() -> Iterator[None]:
     """Rounds and tasks of so few nodes that there are several of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("daskab.run.joint.NODES_A_ROUND", 8)
-        patch.setattr("daskab.run.plan.JOINT_NODES", 16)
+        patch.setattr("daskab.run.plan.PAIR_NODES", 16)
         yield
 
 
@@ -60,14 +61,14 @@ def test_the_search_closes_the_gap_the_sum_leaves(whole: Outcome) -> None:
     assert c.inputs_required is not None
     assert c.inputs_required > c.inputs_required_by_sum
     assert c.exact
-    assert c.inputs_excluded_together == c.inputs_required - 1
+    assert c.inputs_excluded_by_pairs == c.inputs_required - 1
     assert c.open_pairs == 0
 
 
 def test_without_it_the_sum_stands(whole: Outcome, tmp_path: Path) -> None:
-    c = ask(MODEL, bound_options(joint_nodes=0), tmp_path).certificate
+    c = ask(MODEL, bound_options(pair_nodes=0, set_nodes=0), tmp_path).certificate
     assert c.inputs_required == c.inputs_required_by_sum == whole.certificate.inputs_required_by_sum
-    assert (c.inputs_excluded_together, c.open_pairs) == (0, 0)
+    assert (c.inputs_excluded_by_pairs, c.open_pairs) == (0, 0)
     assert c.upper_bound.tobytes() == whole.certificate.upper_bound.tobytes()
     assert c.run_id != whole.certificate.run_id
 
@@ -75,13 +76,13 @@ def test_without_it_the_sum_stands(whole: Outcome, tmp_path: Path) -> None:
 def test_a_short_budget_proves_no_more_than_a_long_one(whole: Outcome, tmp_path: Path) -> None:
     proved = []
     for nodes in (8, 60, 200):
-        c = ask(MODEL, bound_options(joint_nodes=nodes), tmp_path).certificate
+        c = ask(MODEL, bound_options(pair_nodes=nodes, set_nodes=0), tmp_path).certificate
         assert c.inputs_required is not None
         assert c.open_pairs > 0
         assert c.inputs_required <= (c.attack_inputs or 0)
-        proved.append(c.inputs_excluded_together)
+        proved.append(c.inputs_excluded_by_pairs)
     assert proved == sorted(proved)
-    assert proved[-1] <= whole.certificate.inputs_excluded_together
+    assert proved[-1] <= whole.certificate.inputs_excluded_by_pairs
 
 
 def test_processes_and_batches_give_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_processes_and_batches_give_the_same_bytes(whole: Outcome, tmp_path: Pat
         spread = ask(MODEL, BOUND, tmp_path / "processes", processes)
     assert sealed(spread) == sealed(whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("daskab.run.plan.JOINT_NODES", 64)
+        patch.setattr("daskab.run.plan.PAIR_NODES", 64)
         larger = ask(MODEL, BOUND, tmp_path / "larger")
     assert len(searches(larger)) < len(searches(whole))
     assert sealed(larger) == sealed(whole)
@@ -104,7 +105,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_bytes(whole: Outcome, tmp_path:
         assert not stopped.sealed
         c = stopped.certificate
         assert not c.complete
-        assert c.inputs_excluded_together <= whole.certificate.inputs_excluded_together
+        assert c.inputs_excluded_by_pairs <= whole.certificate.inputs_excluded_by_pairs
         workers = Logged()
         again = ask(MODEL, BOUND, runs, workers)
         assert len(workers.did) == n_tasks - most
@@ -135,9 +136,9 @@ def test_a_damaged_node_is_refused(whole: Outcome, tmp_path: Path) -> None:
     nodes = space.evidence.read(f"joint/{last}/nodes")
     nodes[:, 0] = 10.0 * MODEL.n_inputs
     space.evidence.write(f"joint/{last}/nodes", ..., nodes)
-    most = space.evidence.joint_round(last)[1]
+    search = joint.Search(*space.evidence.joint_round(last)[1:])
     with pytest.raises(IntegrityError, match="damaged"):
-        joint.conclude(space, last + 1, most, {})
+        joint.conclude(space, [search] * (last + 1), {})
 
 
 def test_another_question_in_the_store_is_refused(whole: Outcome, tmp_path: Path) -> None:
@@ -150,20 +151,69 @@ def test_another_question_in_the_store_is_refused(whole: Outcome, tmp_path: Path
     path.write_text(text.replace(f'"most": {most}', f'"most": {most - 1}'))
     space = open_workspace(stopped.folder, make_question(MODEL, BOUND, ATTACK))
     with pytest.raises(IntegrityError, match="other attacks"):
-        joint.conclude(space, 1, most, {})
+        joint.conclude(space, [joint.Search(joint.PAIRS, most)], {})
     records = sorted((stopped.folder / "records").glob("joint-0-*.json"))
     task = Task.from_key(records[0].stem)
     assert finished(space, task) is None
     assert sealed(ask(MODEL, BOUND, tmp_path)) == sealed(whole)
 
 
-def test_many_directions_are_not_searched() -> None:
-    rng = np.random.default_rng(3)
-    model = KernelExpansion(rng.random((12, 10)), rng.normal(size=12), 2.0, [0.0] * 10, [1.0] * 10)
-    low, high = np.percentile(model.latent(rng.random((400, 10))), [5, 95])
-    c = certify(model.replace(latent_low=float(low), latent_high=float(high)))
-    assert c.inputs_required == c.inputs_required_by_sum
-    assert c.inputs_excluded_together == 0
+def many_centres(d: int = 4, seed: int = 2) -> KernelExpansion:
+    """So many directions between the centres that pairs are not searched by midpoint, but few inputs."""
+    rng = np.random.default_rng(seed)
+    bare = KernelExpansion(rng.random((14, d)), rng.normal(size=14), 0.9, np.zeros(d), np.ones(d))
+    low, high = np.percentile(bare.latent(rng.random((400, d))), [4, 96])
+    return bare.replace(latent_low=float(low), latent_high=float(high))
+
+
+DENSE = many_centres()
+
+
+@pytest.fixture(scope="module")
+def by_sets(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return ask(DENSE, SETS, tmp_path_factory.mktemp("sets"), cut=(5, 2, 16))
+
+
+def test_sets_close_what_pairs_do_not(by_sets: Outcome) -> None:
+    c = by_sets.certificate
+    assert len({key.split("-")[1] for key in searches(by_sets)}) >= 2
+    assert c.inputs_required_by_sum == 1
+    assert c.exact
+    assert c.proved_by == "sets"
+    assert c.inputs_required == c.inputs_excluded_by_sets + 1 == 2
+    assert (c.inputs_excluded_by_pairs, c.open_pairs, c.open_sets) == (0, 0, 0)
+
+
+def test_a_short_budget_leaves_sets_open(tmp_path: Path) -> None:
+    for nodes in (8, 40):
+        c = ask(DENSE, SETS.model_copy(update={"set_nodes": nodes}), tmp_path).certificate
+        assert c.inputs_required == c.inputs_required_by_sum == 1
+        assert c.inputs_excluded_by_sets == 0
+    assert c.open_sets > 0
+
+
+def test_sets_stopped_anywhere_and_batched_otherwise_give_the_same_bytes(by_sets: Outcome, tmp_path: Path) -> None:
+    n_tasks = len(list((by_sets.folder / "records").glob("*.json")))
+    first = n_tasks - len(searches(by_sets))
+    for most in (first, n_tasks - 1):
+        stopped = ask(DENSE, SETS, tmp_path / str(most), Logged(most), cut=(5, 2, 16))
+        assert not stopped.sealed
+        assert stopped.certificate.inputs_required == 1
+        assert stopped.certificate.open_sets > 0 or most == first
+        assert sealed(ask(DENSE, SETS, tmp_path / str(most))) == sealed(by_sets)
+    larger = ask(DENSE, SETS, tmp_path / "larger", cut=(5, 2, 10_000))
+    assert len(searches(larger)) < len(searches(by_sets))
+    assert sealed(larger) == sealed(by_sets)
+
+
+def test_an_attack_that_sets_meet_is_the_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daskab.run.tasks.fewest_inputs", lambda *_, **__: None)
+    c = ask(DENSE, SETS, tmp_path).certificate
+    assert c.attack is not None
+    assert c.attack.latent_x <= (DENSE.latent_low or 0.0)
+    assert c.attack.latent_x_prime >= (DENSE.latent_high or 0.0)
+    assert c.exact
+    assert c.inputs_required == 2
 
 
 def test_a_model_no_attack_can_reach() -> None:

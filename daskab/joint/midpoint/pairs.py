@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
-from daskab.bound.item import MOST_DIRECTIONS, between_centres
+from daskab.bound.item import between_centres, n_directions
 from daskab.bound.rounding import EPS
 
 Array = NDArray[np.float64]
@@ -75,13 +75,6 @@ class Pairs(NamedTuple):
     along: Array  #: (K, M) q_k . A_i
     offset: Array  #: (M, D) A_i
     order: Ints  #: (D,) inputs, those of most gain first
-
-
-@inner_kernel
-def n_directions(m: int, d: int) -> int:
-    """Directions that nodes are cut across, for M centres and D inputs; 0 where there would be too many."""
-    k = min(m - 1, d)
-    return k if k <= MOST_DIRECTIONS else 0
 
 
 @inner_kernel

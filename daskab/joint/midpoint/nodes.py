@@ -13,8 +13,8 @@ from daskab._compile import inner_kernel
 from daskab.bound.item import range_along
 from daskab.bound.nodes import BOUND, copy_row
 from daskab.bound.rounding import EPS
-from daskab.joint.gains import select_largest
-from daskab.joint.pairs import (
+from daskab.joint.midpoint.gains import select_largest
+from daskab.joint.midpoint.pairs import (
     ALONG,
     GAIN,
     S_HIGH,

@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
 from daskab.bound.frontier import N_WAITING, Frontier, add, clear, close_gaps, frontier_of, take
+from daskab.bound.item import n_directions
 from daskab.bound.nodes import copy_row
-from daskab.bound.rounding import EPS
-from daskab.bound.scaled import Scaled
-from daskab.errors import ModelError
-from daskab.joint.examine import examine
-from daskab.joint.nodes import SPLIT, STUCK, UNEXAMINED, node_width, set_root, split_node
-from daskab.joint.pairs import Pairs, n_directions, pairs_of
-from daskab.model.expansion import KernelExpansion
+from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint.examine import examine
+from daskab.joint.midpoint.nodes import SPLIT, STUCK, UNEXAMINED, node_width, set_root, split_node
+from daskab.joint.midpoint.pairs import Pairs, pairs_of
 
 Array = NDArray[np.float64]
-
-FAINTEST = 1e-40
-"""A term with a smaller share of the largest amplitude is left out, and its size taken off the thresholds."""
-
-
-class Attacks(NamedTuple):
-    """The attacks to be excluded: pairs of a scaled model with f(x') - c0 >= high and c0 - f(x) >= low."""
-
-    centres: Array  #: (M, D) in scaled coordinates, as are the next two
-    amplitudes: Array  #: (M,)
-    width: Array  #: (D,)
-    high: float
-    low: float
-    most: int  #: inputs an attack may change
-
-    @classmethod
-    def of(cls, model: KernelExpansion, most: int) -> Attacks:
-        """The attacks of a model with thresholds, rounded outward (METHOD J6)."""
-        if model.latent_low is None or model.latent_high is None:
-            raise ModelError("latent_low, latent_high: the model has none; an attack needs both")
-        s = Scaled.of(model)
-        largest = float(np.max(np.abs(s.amplitudes)))
-        # In units of about the largest amplitude nothing that counts underflows; a power of two costs no bit.
-        unit = math.ldexp(1.0, math.frexp(largest)[1]) if largest > 0.0 else 1.0
-        amplitudes = s.amplitudes / unit
-        faint = np.abs(amplitudes) < FAINTEST
-        m, d = s.centres.shape
-        half_squares = 0.5 * np.sum((s.width + np.abs(s.centres)) ** 2, axis=1)
-        directions = n_directions(m, d)
-        error = EPS * (8.0 + 4.0 * (directions + 1) * (d + 16) * (half_squares + half_squares[0]))
-        lost = math.fsum((np.abs(amplitudes) * np.where(faint, 2.0, 1.1 * error)).tolist()) + FAINTEST
-        high = math.nextafter(model.latent_high - model.constant, -math.inf) / unit - lost
-        low = math.nextafter(model.constant - model.latent_low, -math.inf) / unit - lost
-        sides = (math.nextafter(high, -math.inf), math.nextafter(low, -math.inf))
-        return cls(s.centres, np.where(faint, 0.0, amplitudes), s.width, *sides, most)
 
 
 def can_search(n_centres: int, n_inputs: int) -> bool:

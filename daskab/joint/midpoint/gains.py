@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from daskab._compile import inner_kernel
-from daskab.joint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, REST, WIDTH, Pairs
+from daskab.joint.midpoint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, REST, WIDTH, Pairs
 
 
 @inner_kernel

@@ -13,11 +13,12 @@ from strategies import models
 from daskab import KernelExpansion
 from daskab.attack.several import fewest_inputs
 from daskab.errors import ModelError
-from daskab.joint import pairs as rows
-from daskab.joint.gains import fill_gains, select_largest, sort_largest
-from daskab.joint.majorant import Weights, excess, fill_majorant, refer
-from daskab.joint.nodes import EXCLUDED, FIRST, load
-from daskab.joint.search import Attacks, can_search, root_node, search_nodes
+from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint import pairs as rows
+from daskab.joint.midpoint.gains import fill_gains, select_largest, sort_largest
+from daskab.joint.midpoint.majorant import Weights, excess, fill_majorant, refer
+from daskab.joint.midpoint.nodes import EXCLUDED, FIRST, load
+from daskab.joint.midpoint.search import can_search, root_node, search_nodes
 
 ctx.prec = 150
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from daskab._compile import inner_kernel
 from daskab.bound.nodes import BOUND
 from daskab.bound.rounding import EPS
-from daskab.joint.gains import select_largest, sort_largest
-from daskab.joint.majorant import Parts, Weights, excess, fill_majorant, refer
-from daskab.joint.nodes import EXCLUDED, FIRST_PHI, LAM, PHI, SPLIT, STUCK, load, save
-from daskab.joint.pairs import (
+from daskab.joint.attacks import required, shares
+from daskab.joint.midpoint.gains import select_largest, sort_largest
+from daskab.joint.midpoint.majorant import Parts, Weights, excess, fill_majorant, refer
+from daskab.joint.midpoint.nodes import EXCLUDED, FIRST_PHI, LAM, PHI, SPLIT, STUCK, load, save
+from daskab.joint.midpoint.pairs import (
     ALONG,
     ARMS,
     GAIN,
@@ -43,9 +44,6 @@ STEPS = 9
 STRIDE = 0.15
 """Steps to the best share between the two ends of a pair, and the first stride."""
 
-EDGE = 1e-3
-"""Share of the range of lam that is left out at its ends, where T or the weight of an end of the pair vanishes."""
-
 LEADS = 3
 """Steps to the best multipliers of the slabs, after that."""
 
@@ -61,7 +59,7 @@ def examine(node: Array, pairs: Pairs) -> bool:
     for i in range(pairs.term.shape[1]):
         pairs.term[PUSH_UP, i] = 1.0
         pairs.term[PUSH_DOWN, i] = 1.0
-    least, most = shares(pairs)
+    least, most = shares(pairs.high, pairs.low)
     best = min(max(node[LAM], least), most)
     phi = node[PHI]
     for turn in range(PASSES):
@@ -99,27 +97,12 @@ def examine(node: Array, pairs: Pairs) -> bool:
 
 
 @inner_kernel
-def shares(pairs: Pairs) -> tuple[float, float]:
-    """Range of lam in which T = lam high + (1 - lam) low is positive, without its ends."""
-    least = 0.0
-    most = 1.0
-    if pairs.high < 0.0:
-        most = pairs.low / (pairs.low - pairs.high)
-    if pairs.low < 0.0:
-        least = -pairs.low / (pairs.high - pairs.low)
-    edge = EDGE * (most - least)
-    return least + edge, most - edge
-
-
-@inner_kernel
 def weigh(pairs: Pairs, lam: float, phi: float) -> Weights:
     """The weights for a share and a place to touch exp, the curvature rounded down; where T is not proved positive
     it is NaN, and so is everything that follows: nothing is excluded."""
     mu = 1.0 - lam
-    size = abs(lam * pairs.high) + abs(mu * pairs.low)
-    t = lam * pairs.high + mu * pairs.low - 4.0 * EPS * size
-    sound = lam >= 0.0 and mu >= 0.0 and t > 0.0
-    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if sound else np.nan
+    t = required(lam, pairs.high, pairs.low)
+    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if t > 0.0 else np.nan
     return Weights(lam, mu, curvature, phi)
 
 

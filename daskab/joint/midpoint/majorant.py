@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from daskab._compile import inner_kernel
 from daskab.bound.rounding import EPS, TINY
-from daskab.joint.gains import fill_gains
-from daskab.joint.lines import highest_over_line, slope_above
-from daskab.joint.pairs import (
+from daskab.joint.midpoint.gains import fill_gains
+from daskab.joint.midpoint.lines import highest_over_line, slope_above
+from daskab.joint.midpoint.pairs import (
     ALONG,
     AMPLITUDE,
     ARM,
