@@ -32,7 +32,10 @@ def main() -> None:
     begun = time.perf_counter()
     daskab.certify(daskab.load_model(folder / f"{names[0]}.npz"))
     print(f"first call, compilation included: {time.perf_counter() - begun:.1f} s")
-    print(f"{'problem':30s} {'k':>4} {'sum':>4} {'best':>5} {'attack':>6} {'by':>5} {'R':>8} {'seconds':>8} complete below")
+    print(
+        f"{'problem':30s} {'k':>4} {'sum':>4} {'best':>5} {'attack':>6} {'by':>5} "
+        f"{'R':>8} {'seconds':>8} complete below"
+    )
     total = 0.0
     for name in names:
         model = daskab.load_model(folder / f"{name}.npz")
@@ -45,8 +48,8 @@ def main() -> None:
         ratio = np.sort(c.upper_bound)[::-1][:n].sum() / np.sort(attained)[::-1][:n].sum()
         below = int(np.sum(c.upper_bound < attained * (1 - 1e-12)))
         print(
-            f"{name:30s} {c.inputs_required!s:>4} {c.inputs_required_by_sum!s:>4} {n:5d} {c.attack_inputs!s:>6} {c.proved_by:>5} "
-            f"{ratio:8.5f} {seconds:8.2f} {c.complete!s:>8} {below:5d}",
+            f"{name:30s} {c.inputs_required!s:>4} {c.inputs_required_by_sum!s:>4} {n:5d} {c.attack_inputs!s:>6} "
+            f"{c.proved_by:>5} {ratio:8.5f} {seconds:8.2f} {c.complete!s:>8} {below:5d}",
             flush=True,
         )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
