@@ -21,10 +21,13 @@ from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certificate import Certificate
 from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import NAMES
+from daskab.run.executors import executor as make_executor
 from daskab.run.job import AttackOptions, bound_options, read_job
 from daskab.run.models import job_models
 from daskab.run.records import Record
+from daskab.run.verify import verify_run
 
+INTEGRITY = 4
 INCOMPLETE = 3
 NOT_MET = 1
 
@@ -146,6 +149,29 @@ def plan(job_file: Path, runs: Path) -> int:
         question = make_question(item.model, job.bound, job.attack)
         console.print(describe_plan(f"{job.name}/{item.name}", question, item.model, job.run.batch))
     return 0
+
+
+@daskab.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--share",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.05,
+    show_default=True,
+    help="Share of the run's tasks that are done anew, chosen at random.",
+)
+@click.option("--all", "everything", is_flag=True, help="Do all of them anew.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of that choice.")
+@executor_option
+def verify(folder: Path, share: float, everything: bool, seed: int, executor: str) -> int:
+    """Check a sealed run: digests, witnesses in ball arithmetic, other attacks, a share of it done anew."""
+    code = 0
+    with make_executor(executor) as workers:
+        for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):
+            click.echo(f"{'ok    ' if check.held else 'FAILED'}  {check.name}: {check.said}")
+            code = code if check.held else INTEGRITY
+    click.echo(f"{folder}: {'verified' if code == 0 else 'not verified: do not rely on its certificate'}")
+    return code
 
 
 def indent(text: str) -> str:

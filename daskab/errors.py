@@ -39,6 +39,12 @@ class IntegrityError(DaskabError, RuntimeError):
     exit_code: ClassVar[int] = 4
 
 
+class IncompleteError(DaskabError, RuntimeError):
+    """A run is not finished, so what was asked of it cannot be answered yet."""
+
+    exit_code: ClassVar[int] = 3
+
+
 class BusyError(DaskabError, RuntimeError):
     """Another process is writing this run."""
 

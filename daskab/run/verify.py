@@ -1,0 +1,206 @@
+"""Verify a sealed run: every digest, the witnesses in ball arithmetic, other attacks, a share of it done anew.
+
+Nothing is written into the run: what is done anew is done in a copy that is thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab.attack.attained import attained_change, crosses_thresholds
+from daskab.attack.several import fewest_inputs
+from daskab.attack.single import attack_input, start_points
+from daskab.errors import IncompleteError, IntegrityError
+from daskab.run.balls import Balls
+from daskab.run.certificate import Certificate
+from daskab.run.driver import read_sealed, run_question
+from daskab.run.executors import Executor
+from daskab.run.plan import numerics
+from daskab.run.records import Record, Task
+from daskab.run.tasks import finished
+from daskab.run.witnesses import witness_pair
+from daskab.run.workspace import Workspace, open_workspace
+
+Array = NDArray[np.float64]
+
+MOST_BALLS = 3_000_000
+"""Centres x inputs x points beyond which only some of the witnesses are evaluated: about a second and a half."""
+
+MOST_ATTACKED = 40
+STARTS = 16
+"""Inputs attacked again, and starting points for each."""
+
+
+class Check(NamedTuple):
+    """One thing that was verified, and what was found."""
+
+    name: str
+    held: bool
+    said: str
+
+
+def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> Iterator[Check]:
+    """Verify a run step by step.
+
+    Parameters
+    ----------
+    folder : of a run with a sealed certificate
+    executor : where tasks that are done anew run
+    share : of the tasks that are done anew, each at random; 0 to 1, at least one task unless 0
+    seed : of that choice and of the other attacks
+
+    Yields
+    ------
+    Check
+        As each is done. Where one does not hold nothing that the certificate says can be relied on.
+
+    Raises
+    ------
+    IntegrityError
+        If plan or model are missing, damaged, or do not fit each other.
+    IncompleteError
+        If the run is not sealed.
+    DaskabError
+        If ball arithmetic is not installed.
+    """
+    space = open_workspace(folder)
+    if not space.certificate.exists():
+        raise IncompleteError(f"{folder}: is not sealed; the command that began it goes on with it")
+    question, rng = space.plan.question, np.random.default_rng(seed)
+    yield Check("plan", True, f"run {question.run_id} of model {question.model_digest[:16]}, which is the one stored")
+    try:
+        certificate = read_sealed(folder, question)
+    except IntegrityError as error:
+        yield Check("seal", False, str(error))
+        return
+    yield Check("seal", True, "the certificate is as it was sealed")
+    yield check_records(space)
+    yield from check_witnesses(space, certificate, rng)
+    yield check_other_attacks(space, certificate, rng, seed)
+    yield do_anew(space, executor, share, rng)
+
+
+def all_tasks(space: Workspace) -> list[Task]:
+    """The tasks there are records of, in order."""
+    return [Task.from_key(path.stem) for path in sorted(space.records.glob("*.json"))]
+
+
+def check_records(space: Workspace) -> Check:
+    """Whether everything a record vouches for is in the store as it was written."""
+    tasks = all_tasks(space)
+    damaged = [task.key for task in tasks if finished(space, task) is None]
+    if damaged:
+        return Check("records", False, f"{len(damaged)} of {len(tasks)} do not fit the store, {damaged[0]} first")
+    return Check("records", True, f"{len(tasks)}, each with the digest of what is stored")
+
+
+def check_witnesses(space: Workspace, certificate: Certificate, rng: np.random.Generator) -> Iterator[Check]:
+    """Whether every pair of points attains what the certificate says, in ball arithmetic."""
+    model, balls = space.model, Balls(space.model)
+    most = max(1, MOST_BALLS // (2 * model.n_centres * model.n_inputs))
+    inputs = np.sort(rng.permutation(model.n_inputs)[:most])
+    if certificate.witnesses is None:
+        raise IntegrityError(f"{space.folder}: the sealed run holds no witnesses")
+    wrong = []
+    for d in inputs.tolist():
+        x, x_prime = certificate.witnesses.pair(d)
+        change = balls.latent(x_prime) - balls.latent(x)
+        attains = balls.at_least(change, certificate.attained[d])
+        if not (in_box(space, x, x_prime) and attains and balls.at_most(change, certificate.upper_bound[d])):
+            wrong.append(model.input_names[d])
+    said = f"{inputs.size} of {model.n_inputs} in ball arithmetic: each attains its value and no more than its bound"
+    if wrong:
+        said = f"the pair of input {wrong[0]} attains less than certified, or more than its bound, or leaves the box"
+    yield Check("witnesses", not wrong, said)
+    attack = certificate.attack
+    if attack is None:
+        return
+    x, x_prime = np.array(attack.x), np.array(attack.x_prime)
+    low, high = sorted((balls.latent(x), balls.latent(x_prime)), key=lambda ball: float(ball.mid()))
+    held = (
+        int(np.sum(x != x_prime)) == attack.n_inputs
+        and in_box(space, x, x_prime)
+        and balls.at_most(low, -math.inf if model.latent_low is None else model.latent_low)
+        and balls.at_least(high, math.inf if model.latent_high is None else model.latent_high)
+    )
+    said = f"changes {attack.n_inputs} inputs and crosses both thresholds, in ball arithmetic"
+    yield Check("attack", held, said if held else "does not do what the certificate says")
+
+
+def in_box(space: Workspace, *points: Array) -> bool:
+    """Whether all points lie in the model's box."""
+    return all(bool(np.all((x >= space.model.lower) & (x <= space.model.upper))) for x in points)
+
+
+def check_other_attacks(space: Workspace, certificate: Certificate, rng: np.random.Generator, seed: int) -> Check:
+    """Whether attacks from other starting points stay below what is certified."""
+    s, model = space.scaled, space.model
+    inputs = np.sort(rng.permutation(model.n_inputs)[:MOST_ATTACKED])
+    starts = start_points(s.centres, s.amplitudes, s.width, STARTS, seed + 1)
+    best = np.empty(model.n_inputs + 1)
+    for d in inputs.tolist():
+        attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
+        pair = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
+        if attained_change(model, *pair) > certificate.upper_bound[d]:
+            return Check("other attacks", False, f"input {model.input_names[d]} attains more than its bound")
+    if model.delta is not None:
+        found = fewest_inputs(model, seed=seed + 1, n_starts=STARTS)
+        certified = model.n_inputs + 1 if certificate.no_attack_exists else certificate.inputs_required or 0
+        if found is not None and found.n_inputs < certified and crosses_thresholds(model, found.x, found.x_prime):
+            return Check("other attacks", False, f"one changes {found.n_inputs} inputs where {certified} are certified")
+    return Check(
+        "other attacks", True, f"{inputs.size} inputs attacked anew, and several at once: none beats its bound"
+    )
+
+
+class Anew:
+    """An executor that does chosen tasks, and refuses any other: it would have to be done, so it is missing."""
+
+    def __init__(self, inner: Executor, chosen: Sequence[str]) -> None:
+        self.inner = inner
+        self.chosen = set(chosen)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+        """Do the tasks if all were chosen."""
+        wanted = list(tasks)
+        for task in wanted:
+            if task.key not in self.chosen:
+                raise IntegrityError(f"{task.key} is missing or damaged")
+        yield from self.inner.run(folder, run_id, wanted)
+
+
+def do_anew(space: Workspace, executor: Executor, share: float, rng: np.random.Generator) -> Check:
+    """Whether a share of the tasks, done anew, and the aggregation of all give the same certificate to the byte."""
+    question = space.plan.question
+    if question.numerics != numerics():
+        changed = sorted(k for k, v in numerics().items() if question.numerics.get(k) != v)
+        return Check("anew", False, f"cannot be done here: the run was made with another {', '.join(changed)}")
+    keys = [task.key for task in all_tasks(space)]
+    count = min(len(keys), math.ceil(share * len(keys)))
+    chosen = sorted(rng.permutation(keys)[:count].tolist())
+    with tempfile.TemporaryDirectory(prefix="daskab-verify-") as scratch:
+        copy = Path(scratch) / question.run_id
+        shutil.copytree(space.folder, copy, ignore=shutil.ignore_patterns(".lock", "certificate*.json"))
+        for key in chosen:
+            (copy / "records" / f"{key}.json").unlink()
+        try:
+            outcome = run_question(question, space.model, Path(scratch), Anew(executor, chosen))
+        except IntegrityError as error:
+            return Check("anew", False, str(error))
+        same = outcome.certificate.to_json() == space.certificate.read_text(encoding="utf-8")
+    done = f"{count} of {len(keys)} tasks done anew, all of them aggregated anew"
+    return Check("anew", same, f"{done}: {'the same certificate to the byte' if same else 'another certificate'}")

@@ -1,0 +1,130 @@
+"""Verifying a sealed run: nothing wrong with it passes, and nothing is written into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import ADAPTIVE, ask, mixed_model, snapshot
+
+from daskab.cli import main
+from daskab.errors import IncompleteError
+from daskab.run.driver import Outcome
+from daskab.run.executors.inline import Inline
+from daskab.run.plan import canonical_json
+from daskab.run.store import Evidence
+from daskab.run.verify import Check, verify_run
+
+MODEL = mixed_model()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return ask(MODEL, ADAPTIVE, tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def run(whole: Outcome, tmp_path: Path) -> Path:
+    """A copy of the run, to be damaged."""
+    return Path(shutil.copytree(whole.folder, tmp_path / whole.folder.name))
+
+
+def verify(folder: Path, share: float = 0.2) -> dict[str, Check]:
+    return {check.name: check for check in verify_run(folder, Inline(), share=share, seed=1)}
+
+
+def failed(folder: Path) -> set[str]:
+    return {name for name, check in verify(folder).items() if not check.held}
+
+
+def forge(folder: Path, **changes: object) -> None:
+    """Change the certificate and seal it again, as somebody who can write into the run may do."""
+    path = folder / "certificate.json"
+    text = canonical_json(json.loads(path.read_text()) | changes)
+    path.write_text(text)
+    Evidence(folder / "evidence.zarr").seal(hashlib.sha256(text.encode()).hexdigest())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_sound_run_passes_and_is_left_as_it_is(share: float, run: Path) -> None:
+    before = snapshot(run)
+    checks = verify(run, share)
+    assert list(checks) == ["plan", "seal", "records", "witnesses", "attack", "other attacks", "anew"]
+    assert all(check.held for check in checks.values())
+    n_tasks = len(list((run / "records").glob("*.json")))
+    assert f"{int(np.ceil(share * n_tasks))} of {n_tasks} tasks done anew" in checks["anew"].said
+    assert snapshot(run) == before
+
+
+def test_an_edited_certificate_fails(run: Path) -> None:
+    path = run / "certificate.json"
+    path.write_text(path.read_text().replace('"complete":', '"complete" :'))
+    assert failed(run) == {"seal"}
+
+
+def test_a_flipped_chunk_fails(run: Path) -> None:
+    chunk = next(p for p in sorted((run / "evidence.zarr" / "rounds" / "0" / "closed" / "c").rglob("*")) if p.is_file())
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:-3] + bytes([content[-3] ^ 0x55]) + content[-2:])
+    assert "records" in failed(run)
+
+
+def test_a_lost_record_fails(run: Path) -> None:
+    next(iter(sorted((run / "records").glob("round-*.json")))).unlink()
+    assert "anew" in failed(run)
+
+
+def test_a_forged_bound_fails(run: Path) -> None:
+    certificate = json.loads((run / "certificate.json").read_text())
+    forge(run, upper_bound=[0.5 * v for v in certificate["attained"]])
+    assert failed(run) >= {"witnesses", "other attacks", "anew"}
+
+
+def test_forged_witnesses_fail(run: Path) -> None:
+    Evidence(run / "evidence.zarr").write("witness", ..., np.tile(MODEL.lower, (MODEL.n_inputs, 1)))
+    assert "witnesses" in failed(run)
+
+
+def test_a_forged_number_of_inputs_fails(run: Path) -> None:
+    certificate = json.loads((run / "certificate.json").read_text())
+    assert certificate["attack_inputs"] is not None
+    forge(run, inputs_required=certificate["attack_inputs"] + 1)
+    assert failed(run) >= {"other attacks", "anew"}
+
+
+def test_a_forged_attack_fails(run: Path) -> None:
+    certificate = json.loads((run / "certificate.json").read_text())
+    attack = certificate["attack"] | {"x": MODEL.lower.tolist()}
+    forge(run, attack=attack)
+    assert failed(run) >= {"attack", "anew"}
+
+
+def test_an_unsealed_run_is_refused(run: Path) -> None:
+    (run / "certificate.json").unlink()
+    with pytest.raises(IncompleteError, match="not sealed"):
+        verify(run)
+
+
+def test_another_versions_run_is_not_done_anew(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daskab.run.verify.numerics", lambda: {"kernels": "others"})
+    assert failed(run) == {"anew"}
+
+
+def test_at_the_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as good:
+        main(["verify", str(run), "--share", "0"])
+    assert good.value.code == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{run}: verified"
+    forge(run, upper_bound=[0.0] * MODEL.n_inputs)
+    with pytest.raises(SystemExit) as bad:
+        main(["verify", str(run), "--all"])
+    assert bad.value.code == 4
+    assert "FAILED  witnesses" in capsys.readouterr().out
+    (run / "certificate.json").unlink()
+    with pytest.raises(SystemExit) as early:
+        main(["verify", str(run)])
+    assert early.value.code == 3
