@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
+import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from daskab.run.executors.processes import Processes
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -41,3 +46,16 @@ def short_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("daskab.run.rounds.NODES_A_ROUND", 16)
         yield
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    """One cluster for all tests that need one: it takes seconds to start. It is not the only one on its machine."""
+    with socket.socket() as another, ExitStack() as stack:
+        with suppress(OSError):  # if it is taken, so much the better
+            another.bind(("127.0.0.1", 8787))
+            another.listen()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            workers = stack.enter_context(Processes())
+        yield workers

@@ -35,7 +35,7 @@ def attacked(model: KernelExpansion, d: int, rng: np.random.Generator, n: int = 
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(model=models(), seed=st.integers(0, 2**32 - 1))
 def test_no_attacked_pair_exceeds_the_bound(method: str, model: KernelExpansion, seed: int) -> None:
     certificate = run(model, method)
@@ -57,7 +57,7 @@ def once(model: KernelExpansion, slices: int = 5) -> np.ndarray:
     return nodes[:, BOUND].reshape(d, -1).max(axis=1)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(model=models(max_centres=8, max_inputs=6))
 def test_an_enhanced_bound_is_never_larger(model: KernelExpansion) -> None:
     plain = certify(model, method="fixed", slices=3)
@@ -92,7 +92,7 @@ def test_order_does_not_matter(model: KernelExpansion, seed: int) -> None:
     assert once(other) == pytest.approx(expected, rel=1e-9, abs=1e-11 * np.abs(model.weights).sum())
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     model=models(max_centres=6, max_inputs=4, lengthscales=(0.3, 10), thresholds=True), seed=st.integers(0, 2**32 - 1)
 )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import models
 
@@ -53,6 +53,7 @@ def refined(model: KernelExpansion, changed: int, direction: int, goal: float, b
     return max(closed, frontier.pool[:n_open, BOUND].max(initial=0.0)), n_open, used
 
 
+@settings(max_examples=50)
 @given(model=models(max_centres=8, max_inputs=5), data=st.data())
 def test_refining_never_raises_a_bound(model: KernelExpansion, data: st.DataObject) -> None:
     changed = data.draw(st.integers(0, model.n_inputs - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ BOUND = bound_options(pair_nodes=3000)
 SETS = bound_options(pair_nodes=0, rtol=0.01)
 
 
-def few_centres(d: int = 8, seed: int = 1) -> KernelExpansion:
+def few_centres(d: int = 6, seed: int = 1) -> KernelExpansion:
     """Four centres, so that the search has three directions; the thresholds lie far apart."""
     rng = np.random.default_rng(seed)
     centres, weights = rng.random((4, d)), np.array([3.0, -2.5, 2.0, -3.0])
@@ -47,6 +48,24 @@ def short_searches() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return ask(MODEL, BOUND, tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture(scope="module")
+def nearly(whole: Outcome, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """The same run, stopped before its last task."""
+    stopped = ask(MODEL, BOUND, tmp_path_factory.mktemp("nearly"), Logged(n_tasks(whole) - 1))
+    assert not stopped.sealed
+    return stopped
+
+
+@pytest.fixture
+def copy(nearly: Outcome, tmp_path: Path) -> Path:
+    """A copy of the stopped run, to be damaged."""
+    return shutil.copytree(nearly.folder, tmp_path / nearly.folder.name)
+
+
+def n_tasks(outcome: Outcome) -> int:
+    return len(list((outcome.folder / "records").glob("*.json")))
 
 
 def searches(outcome: Outcome) -> list[str]:
@@ -75,7 +94,7 @@ def test_without_it_the_sum_stands(whole: Outcome, tmp_path: Path) -> None:
 
 def test_a_short_budget_proves_no_more_than_a_long_one(whole: Outcome, tmp_path: Path) -> None:
     proved = []
-    for nodes in (8, 60, 200):
+    for nodes in (8, 200):
         c = ask(MODEL, bound_options(pair_nodes=nodes, set_nodes=0), tmp_path).certificate
         assert c.inputs_required is not None
         assert c.open_pairs > 0
@@ -85,9 +104,8 @@ def test_a_short_budget_proves_no_more_than_a_long_one(whole: Outcome, tmp_path:
     assert proved[-1] <= whole.certificate.inputs_excluded_by_pairs
 
 
-def test_processes_and_batches_give_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
-    with Processes() as processes:
-        spread = ask(MODEL, BOUND, tmp_path / "processes", processes)
+def test_processes_and_batches_give_the_same_bytes(processes: Processes, whole: Outcome, tmp_path: Path) -> None:
+    spread = ask(MODEL, BOUND, tmp_path / "processes", processes)
     assert sealed(spread) == sealed(whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("daskab.run.plan.PAIR_NODES", 64)
@@ -96,42 +114,44 @@ def test_processes_and_batches_give_the_same_bytes(whole: Outcome, tmp_path: Pat
     assert sealed(larger) == sealed(whole)
 
 
-def test_stopped_anywhere_it_goes_on_to_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
-    n_tasks = len(list((whole.folder / "records").glob("*.json")))
-    first = n_tasks - len(searches(whole))
-    for most in (first, first + 1, first + 4, n_tasks - 1):
-        runs = tmp_path / str(most)
-        stopped = ask(MODEL, BOUND, runs, Logged(most))
+def test_stopped_again_and_again_it_goes_on_to_the_same_bytes(whole: Outcome, tmp_path: Path) -> None:
+    first, done = n_tasks(whole) - len(searches(whole)), 0
+    for most in (first, first + 1, first + 4, n_tasks(whole) - 1):
+        workers = Logged(most - done)
+        stopped = ask(MODEL, BOUND, tmp_path, workers)
+        assert len(workers.did) == most - done
         assert not stopped.sealed
         c = stopped.certificate
         assert not c.complete
         assert c.inputs_excluded_by_pairs <= whole.certificate.inputs_excluded_by_pairs
-        workers = Logged()
-        again = ask(MODEL, BOUND, runs, workers)
-        assert len(workers.did) == n_tasks - most
-        assert sealed(again) == sealed(whole)
-
-
-@pytest.mark.parametrize("what", ["used/c/0", "frontier/0/c/0/0", "nodes/c/0/0", "used/zarr.json"])
-@pytest.mark.parametrize("how", ["delete", "flip", "empty"])
-def test_damage_is_mended_or_refused(what: str, how: str, whole: Outcome, tmp_path: Path) -> None:
-    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
-    path = stopped.folder / "evidence.zarr" / "joint" / "1" / what
-    content = path.read_bytes()
-    if how == "delete":
-        path.unlink()
-    else:
-        path.write_bytes(b"" if how == "empty" else content[:-3] + bytes([content[-3] ^ 0x55]) + content[-2:])
-    try:
-        again = ask(MODEL, BOUND, tmp_path)
-    except IntegrityError:
-        return
+        done = most
+    workers = Logged()
+    again = ask(MODEL, BOUND, tmp_path, workers)
+    assert len(workers.did) == 1
     assert sealed(again) == sealed(whole)
 
 
-def test_a_damaged_node_is_refused(whole: Outcome, tmp_path: Path) -> None:
-    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
-    space = open_workspace(stopped.folder, make_question(MODEL, BOUND, ATTACK))
+DAMAGED = ("1/used/zarr.json", "2/used/c/0", "2/frontier/1/c/0/0", "3/nodes/c/0/0")
+DONE_AGAIN = ["joint-1-000000", "joint-1-000001", "joint-2-000000", "joint-2-000001"]
+
+
+@pytest.mark.parametrize("how", ["delete", "flip", "empty"])
+def test_damage_is_mended(how: str, whole: Outcome, copy: Path) -> None:
+    paths = [copy / "evidence.zarr" / "joint" / what for what in DAMAGED]
+    before = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, before, strict=True):
+        if how == "delete":
+            path.unlink()
+        else:
+            path.write_bytes(b"" if how == "empty" else content[:-3] + bytes([content[-3] ^ 0x55]) + content[-2:])
+    workers = Logged()
+    assert sealed(ask(MODEL, BOUND, copy.parent, workers)) == sealed(whole)
+    assert workers.did == [*DONE_AGAIN, searches(whole)[-1]]
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_a_damaged_node_is_refused(whole: Outcome, copy: Path) -> None:
+    space = open_workspace(copy, make_question(MODEL, BOUND, ATTACK))
     last = max(int(key.split("-")[1]) for key in searches(whole))
     nodes = space.evidence.read(f"joint/{last}/nodes")
     nodes[:, 0] = 10.0 * MODEL.n_inputs
@@ -141,21 +161,20 @@ def test_a_damaged_node_is_refused(whole: Outcome, tmp_path: Path) -> None:
         joint.conclude(space, [search] * (last + 1), {})
 
 
-def test_another_question_in_the_store_is_refused(whole: Outcome, tmp_path: Path) -> None:
+def test_another_question_in_the_store_is_refused(whole: Outcome, copy: Path) -> None:
     """Attributes carry no checksum; a search for smaller attacks must not pass for one for all."""
-    stopped = ask(MODEL, BOUND, tmp_path, Logged(len(list((whole.folder / "records").glob("*.json"))) - 1))
-    path = stopped.folder / "evidence.zarr" / "joint" / "0" / "zarr.json"
+    path = copy / "evidence.zarr" / "joint" / "0" / "zarr.json"
     most = (whole.certificate.attack_inputs or 0) - 1
     text = path.read_text()
     assert f'"most": {most}' in text
     path.write_text(text.replace(f'"most": {most}', f'"most": {most - 1}'))
-    space = open_workspace(stopped.folder, make_question(MODEL, BOUND, ATTACK))
+    space = open_workspace(copy, make_question(MODEL, BOUND, ATTACK))
     with pytest.raises(IntegrityError, match="other attacks"):
         joint.conclude(space, [joint.Search(joint.PAIRS, most)], {})
-    records = sorted((stopped.folder / "records").glob("joint-0-*.json"))
+    records = sorted((copy / "records").glob("joint-0-*.json"))
     task = Task.from_key(records[0].stem)
     assert finished(space, task) is None
-    assert sealed(ask(MODEL, BOUND, tmp_path)) == sealed(whole)
+    assert sealed(ask(MODEL, BOUND, copy.parent)) == sealed(whole)
 
 
 def many_centres(d: int = 4, seed: int = 2) -> KernelExpansion:
@@ -193,14 +212,14 @@ def test_a_short_budget_leaves_sets_open(tmp_path: Path) -> None:
 
 
 def test_sets_stopped_anywhere_and_batched_otherwise_give_the_same_bytes(by_sets: Outcome, tmp_path: Path) -> None:
-    n_tasks = len(list((by_sets.folder / "records").glob("*.json")))
-    first = n_tasks - len(searches(by_sets))
-    for most in (first, n_tasks - 1):
-        stopped = ask(DENSE, SETS, tmp_path / str(most), Logged(most), cut=(5, 2, 16))
+    first, done = n_tasks(by_sets) - len(searches(by_sets)), 0
+    for most in (first, n_tasks(by_sets) - 1):
+        stopped = ask(DENSE, SETS, tmp_path / "stopped", Logged(most - done), cut=(5, 2, 16))
         assert not stopped.sealed
         assert stopped.certificate.inputs_required == 1
         assert stopped.certificate.open_sets > 0 or most == first
-        assert sealed(ask(DENSE, SETS, tmp_path / str(most))) == sealed(by_sets)
+        done = most
+    assert sealed(ask(DENSE, SETS, tmp_path / "stopped")) == sealed(by_sets)
     larger = ask(DENSE, SETS, tmp_path / "larger", cut=(5, 2, 10_000))
     assert len(searches(larger)) < len(searches(by_sets))
     assert sealed(larger) == sealed(by_sets)
