@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 FAINTEST = 1e-40
 """A term with a smaller share of the largest amplitude is left out, and its size taken off the thresholds."""
 
+SMALLEST = 5e-324
+"""The smallest positive number."""
+
 
 class Attacks(NamedTuple):
     """The attacks to be excluded: pairs of a scaled model with f(x') - c0 >= high and c0 - f(x) >= low."""
@@ -47,6 +50,7 @@ class Attacks(NamedTuple):
         directions = n_directions(m, d)
         error = EPS * (8.0 + 4.0 * (directions + 1) * (d + 16) * (half_squares + half_squares[0]))
         lost = math.fsum((np.abs(amplitudes) * np.where(faint, 2.0, 1.1 * error)).tolist()) + FAINTEST
+        lost += m * SMALLEST / unit  # amplitudes are products, which lose that much where they are subnormal
         high = math.nextafter(model.latent_high - model.constant, -math.inf) / unit - lost
         low = math.nextafter(model.constant - model.latent_low, -math.inf) / unit - lost
         sides = (math.nextafter(high, -math.inf), math.nextafter(low, -math.inf))

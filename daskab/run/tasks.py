@@ -75,12 +75,10 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
         return read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
     if task.stage == "joint":
         at = f"joint/{task.round}"
-        used = read(f"{at}/used", space.evidence.rows(f"{at}/used", task.index))
-        return (
-            np.tile(space.evidence.joint_round(task.round), (used.size, 1)),
-            used,
-            space.evidence.read_rows(f"{at}/frontier", task.index),
-        )
+        rows = space.evidence.rows(f"{at}/used", task.index)
+        nodes, used = read(f"{at}/nodes", rows), read(f"{at}/used", rows)
+        asked = np.tile(space.evidence.joint_round(task.round), (used.size, 1))
+        return asked, nodes, used, space.evidence.read_rows(f"{at}/frontier", task.index)
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
@@ -179,8 +177,9 @@ def search_batch(space: Workspace, task: Task) -> Work:
         used, frontier = search_sets(nodes, attacks, size, allowance)
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write(f"{at}/used", rows, used)
-    # Attributes carry no checksum: what was asked of every node is part of what the record vouches for.
-    return Work((np.tile(asked, (used.size, 1)), used, frontier), used.size, int(used.sum()), frontier.shape[0])
+    # What was asked, and of which nodes, is part of what the record vouches for: attributes carry no checksum.
+    payload = np.tile(asked, (used.size, 1)), nodes, used, frontier
+    return Work(payload, used.size, int(used.sum()), frontier.shape[0])
 
 
 def enhance_batch(space: Workspace, task: Task) -> Work:

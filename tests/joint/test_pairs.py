@@ -241,3 +241,14 @@ def test_many_directions_are_refused() -> None:
     assert can_search(9, 400)
     assert can_search(400, 8)
     assert not can_search(10, 9)
+
+
+@pytest.mark.parametrize("width", [40.0, 60.0, 200.0])
+def test_in_a_wide_box_what_is_left_open_is_made_of_numbers(width: float) -> None:
+    rng = np.random.default_rng(1)
+    centres, ends = width * rng.random((4, 6)), ([0.0] * 6, [width] * 6)
+    model = KernelExpansion(centres, rng.normal(size=4), 1.0, *ends, latent_low=-0.3, latent_high=0.3)
+    attacks = Attacks.of(model, 5)
+    left = search_nodes(root_node(attacks), attacks, 60)[1]
+    assert left.shape[0] > 0
+    assert np.all(np.isfinite(left))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 from soak import at_thresholds
 from strategies import models
 
-from daskab import KernelExpansion
+from daskab import KernelExpansion, certify
 from daskab.attack.attained import crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.bound.climb import mixture
 from daskab.bound.item import POINT, WEIGHT
 from daskab.bound.scaled import to_model_units
 from daskab.joint.attacks import Attacks
+from daskab.joint.midpoint.search import root_node, search_nodes
 from daskab.joint.sets import candidates as candidate_sets
 from daskab.joint.sets.candidates import candidates
 from daskab.joint.sets.moves import EITHER, choose_corners, choose_set, corner_weights, load, moves_of, raise_weights
@@ -186,6 +188,7 @@ def test_how_nodes_are_batched_does_not_matter() -> None:
         ("amplitudes", np.inf),
         ("amplitudes", -np.inf),
         ("centres", np.nan),
+        ("centres", np.inf),
         ("width", np.nan),
         ("width", np.inf),
     ],
@@ -196,6 +199,24 @@ def test_what_is_not_a_number_closes_nothing(what: str, value: float) -> None:
     assert search_sets(root_nodes(inputs, attacks), attacks, 1, 2000)[1].shape[0] == 0
     getattr(attacks, what).flat[1] = value
     assert search_sets(root_nodes(inputs, attacks), attacks, 1, 2000)[1].shape[0] > 0
+
+
+@pytest.mark.parametrize("width", [0.5, 1.0, 2.0, 6.0])
+def test_subnormal_amplitudes(width: float) -> None:
+    """Each product of weight and variance loses up to half the smallest number, and there are many."""
+    m, smallest, variance = 12, 5e-324, 1e-150
+    weight = float(Fraction(smallest) * Fraction(449, 100) / Fraction(variance))
+    most = float(Fraction(weight) * Fraction(variance) * m / Fraction(smallest))
+    # In units of the smallest number f rises from this at the far end of the box to `most`.
+    least = most * math.exp(-0.5 * width**2)
+    low, high = math.ceil(least) + 1, int(most)
+    assert least < low < high <= most
+    bare = KernelExpansion(np.zeros((m, 1)), np.full(m, weight), 1.0, [0.0], [width], variance=variance)
+    model = bare.replace(latent_low=low * smallest, latent_high=high * smallest)
+    attacks = Attacks.of(model, 1)
+    assert search_sets(root_nodes(np.array([[0]]), attacks), attacks, 1, 60)[1].shape[0] > 0
+    assert search_nodes(root_node(attacks), attacks, 60)[1].shape[0] > 0
+    assert not certify(model).no_attack_exists
 
 
 def test_thresholds_lost_in_rounding_exclude_nothing() -> None:

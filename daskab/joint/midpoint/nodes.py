@@ -94,9 +94,11 @@ def save(node: Array, pairs: Pairs) -> None:
     m = pairs.centres.shape[0]
     at = FIRST + 2 * pairs.cuts.shape[0]
     for i in range(m):
-        node[at + i] = pairs.term[S_LOW, i]
-        node[at + m + i] = pairs.term[S_HIGH, i]
-        node[at + 2 * m + i] = pairs.term[S, i]
+        low, high, touch = pairs.term[S_LOW, i], pairs.term[S_HIGH, i], pairs.term[S, i]
+        node[at + i] = low
+        node[at + m + i] = high
+        # In a wide box the maximiser may be no number: any place will do.
+        node[at + 2 * m + i] = touch if low <= touch <= high else 0.5 * (low + high)
 
 
 @inner_kernel

@@ -55,7 +55,7 @@ def examine(node: Array, moves: Moves) -> bool:
     if value < level and level > 0.0 and corners_below(node, moves, level, start, end):
         return True
     take_point(node, moves)
-    node[BOUND] = value / level if level > 0.0 and value > 0.0 else 1.0
+    node[BOUND] = min(value / level, FIRST_IN_QUEUE) if level > 0.0 and value > 0.0 else 1.0
     node[SPLIT] = choose_split(node, moves, level, start, end)
     return False
 
@@ -126,10 +126,13 @@ def corners_below(node: Array, moves: Moves, level: float, start: int, end: int)
     while True:
         corner_weights(moves, node[SHARE])
         below = sign_bound(moves.item) <= level
-        if not below and depth == cells and cheap_bound(moves.item, level) > level:
-            take_point(node, moves)
-            start_climb(moves.item)
-            below = climb(moves.item, CLIMB_STEPS) < level and proved_below(moves.item, level)
+        if not below and depth == cells:
+            # A bound that is not a number is not below anything.
+            below = cheap_bound(moves.item, level) <= level
+            if not below:
+                take_point(node, moves)
+                start_climb(moves.item)
+                below = climb(moves.item, CLIMB_STEPS) < level and proved_below(moves.item, level)
             if not below:
                 return False
         if first:
@@ -137,7 +140,7 @@ def corners_below(node: Array, moves: Moves, level: float, start: int, end: int)
             depth = 0
             for k in range(cells):
                 moves.corner[k] = EITHER
-        elif below or depth == cells:
+        elif below:
             # On to the next group: the other end of the last cell whose lower one is done.
             while depth > 0 and moves.corner[moves.order[depth - 1]] == UPPER:
                 depth -= 1
