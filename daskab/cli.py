@@ -17,6 +17,7 @@ from daskab.errors import DaskabError
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
 from daskab.report.progress import ProgressDisplay
+from daskab.report.runs import describe_run, describe_runs
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certificate import Certificate
 from daskab.run.certify import certify_model, make_question
@@ -24,7 +25,9 @@ from daskab.run.executors import NAMES
 from daskab.run.executors import executor as make_executor
 from daskab.run.job import AttackOptions, bound_options, read_job
 from daskab.run.models import job_models
+from daskab.run.plan import canonical_json
 from daskab.run.records import Record
+from daskab.run.status import look_at, runs_in
 from daskab.run.verify import verify_run
 
 INTEGRITY = 4
@@ -149,6 +152,41 @@ def plan(job_file: Path, runs: Path) -> int:
         question = make_question(item.model, job.bound, job.attack)
         console.print(describe_plan(f"{job.name}/{item.name}", question, item.model, job.run.batch))
     return 0
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+@daskab.command("ls")
+@click.argument("runs", metavar="[RUNS]", type=runs_path, default=Path("runs"))
+@json_option
+def list_runs(runs: Path, as_json: bool) -> int:
+    """List the runs in a directory: their state, and what each certifies so far."""
+    if not runs.is_dir():
+        raise click.UsageError(f"{runs}: there is no such directory of runs")
+    found = list(runs_in(runs))
+    if as_json:
+        click.echo(canonical_json([run.to_dict() for run in found]))
+    elif found:
+        Console().print(describe_runs(found))
+    else:
+        click.echo(f"{runs}: no runs")
+    return 0
+
+
+@daskab.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@json_option
+def status(folder: Path, as_json: bool) -> int:
+    """Show how far a run is, without disturbing it: 0 if it is sealed and complete, else 3."""
+    run = look_at(folder)
+    if as_json:
+        click.echo(canonical_json(run.to_dict()))
+    else:
+        Console().print(describe_run(run))
+    if run.state == "damaged":
+        return INTEGRITY
+    return 0 if run.state == "sealed" and (run.certificate or {}).get("complete") else INCOMPLETE
 
 
 @daskab.command()

@@ -1,0 +1,150 @@
+"""What can be said of a run by looking at it: nothing is computed or written, a running one is not disturbed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+
+from daskab.errors import IntegrityError
+from daskab.run.plan import Plan
+from daskab.run.records import Record, Task, read_record
+
+State = Literal["sealed", "running", "stopped", "damaged"]
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    """Finished tasks of one stage."""
+
+    stage: str
+    tasks: int
+    items: int  #: inputs, units or nodes worked on
+    opened: int  #: nodes bounded
+    left_open: int
+    seconds: float  #: of all workers together
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run at one moment.
+
+    Attributes
+    ----------
+    state : {"sealed", "running", "stopped", "damaged"}
+        Whether its certificate is final, a process works on it, none does, or its plan cannot be read.
+    certificate : dict or None
+        What its certificate says, the final one or the last that a stopped try left.
+    stages : of the tasks that are finished
+    last : UTC of the last finished task, in ISO 8601; None before the first
+    hosts : where tasks ran
+    """
+
+    folder: Path
+    state: State
+    plan: Plan | None
+    certificate: dict[str, Any] | None
+    stages: tuple[StageStatus, ...]
+    last: str | None
+    hosts: tuple[str, ...]
+
+    @property
+    def tasks(self) -> int:
+        """Tasks finished."""
+        return sum(stage.tasks for stage in self.stages)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        question = None if self.plan is None else self.plan.question
+        said = self.certificate or {}
+        return {
+            "run": self.folder.name,
+            "folder": str(self.folder),
+            "state": self.state,
+            "method": None if question is None else question.method,
+            "n_centres": None if question is None else question.n_centres,
+            "n_inputs": None if question is None else question.n_inputs,
+            "model_digest": None if question is None else question.model_digest,
+            **{name: said.get(name) for name in ("inputs_required", "attack_inputs", "no_attack_exists", "complete")},
+            "stages": [vars(stage) for stage in self.stages],
+            "last": self.last,
+            "hosts": list(self.hosts),
+        }
+
+
+def runs_in(folder: Path) -> Iterator[RunStatus]:
+    """The runs in a directory of runs, by name."""
+    for path in sorted(folder.iterdir()):
+        if (path / "plan.json").exists():
+            yield look_at(path)
+
+
+def look_at(folder: Path) -> RunStatus:
+    """Look at a run directory.
+
+    Raises
+    ------
+    IntegrityError
+        If it is none.
+    """
+    if not (folder / "plan.json").exists():
+        raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
+    try:
+        plan = Plan.from_json((folder / "plan.json").read_text(encoding="utf-8"), str(folder / "plan.json"))
+    except (IntegrityError, OSError, UnicodeDecodeError):
+        return RunStatus(folder, "damaged", None, None, (), None, ())
+    records = [record for record in map(_record, sorted((folder / "records").glob("*.json"))) if record is not None]
+    sealed = _certificate(folder / "certificate.json")
+    state: State = "running" if _locked(folder) else "stopped" if sealed is None else "sealed"
+    certificate = sealed or _certificate(folder / "certificate.incomplete.json")
+    last = max((record.finished for record in records), default=None)
+    hosts = tuple(sorted({record.host for record in records}))
+    return RunStatus(folder, state, plan, certificate, _by_stage(records), last, hosts)
+
+
+def _record(path: Path) -> Record | None:
+    return read_record(path.parent, Task.from_key(path.stem))
+
+
+def _certificate(path: Path) -> dict[str, Any] | None:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _locked(folder: Path) -> bool:
+    """Whether a process holds the run's lock."""
+    if not (folder / ".lock").exists():
+        return False
+    try:
+        with FileLock(str(folder / ".lock"), timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # not ours to write, so not ours to lock
+        return False
+
+
+def _by_stage(records: list[Record]) -> tuple[StageStatus, ...]:
+    """Add up the records of each stage, and of each round, in the order they were finished."""
+    stages: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda r: r.finished):
+        stages[record.task.rpartition("-")[0]].append(record)
+    return tuple(
+        StageStatus(
+            name,
+            len(done),
+            sum(r.items for r in done),
+            sum(r.opened for r in done),
+            sum(r.left_open for r in done),
+            round(sum(r.seconds for r in done), 3),
+        )
+        for name, done in stages.items()
+    )
