@@ -19,8 +19,8 @@ DOING = {
 def describe_runs(runs: Iterable[RunStatus]) -> Table:
     """One line a run."""
     table = Table(box=None)
-    for column in ("run", "state", "centres x inputs", "certified", "attack", "tasks", "last task, UTC"):
-        table.add_column(column, no_wrap=column in ("run", "last task, UTC"))
+    for column in ("run", "state", "size", "certified", "attack", "tasks", "last task, UTC"):
+        table.add_column(column, no_wrap=True)
     for run in runs:
         question = None if run.plan is None else run.plan.question
         size = "" if question is None else f"{question.n_centres} x {question.n_inputs}"
