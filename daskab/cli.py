@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -210,6 +211,13 @@ def verify(folder: Path, share: float, everything: bool, seed: int, executor: st
             code = code if check.held else INTEGRITY
     click.echo(f"{folder}: {'verified' if code == 0 else 'not verified: do not rely on its certificate'}")
     return code
+
+
+@daskab.command()
+def schema() -> int:
+    """Print the JSON Schema of certificates."""
+    click.echo(files("daskab.report").joinpath("certificate.schema.json").read_text(encoding="utf-8"), nl=False)
+    return 0
 
 
 def indent(text: str) -> str:

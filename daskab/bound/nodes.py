@@ -82,31 +82,43 @@ def load_box(node: Array, first: int, item: Item) -> None:
 
 
 @inner_kernel
+def halve(node: Array, at_low: int, at_high: int, children: Array) -> int:
+    """Write the two halves of a node's range as its children; 0 when floating point leaves no room between its ends."""
+    low, high = node[at_low], node[at_high]
+    middle = 0.5 * (low + high)
+    if not low < middle < high:
+        return 0
+    copy_row(node, children[0])
+    copy_row(node, children[1])
+    children[0, at_high] = middle
+    children[1, at_low] = middle
+    return 2
+
+
+@inner_kernel
 def split_node(node: Array, item: Item, children: Array) -> int:
     """Write the children of a node, up to three; 0 when floating point leaves no room between its ends."""
     how = int(node[SPLIT])
-    count = 3 if how == SPLIT_BOTH else 2
-    for k in range(count):
-        copy_row(node, children[k])
-    at_low, at_high = FROM_LOW, FROM_HIGH
+    if how < 0:
+        return 0
+    if how == SPLIT_FROM:
+        return halve(node, FROM_LOW, FROM_HIGH, children)
     if how == SPLIT_TO:
-        at_low, at_high = TO_LOW, TO_HIGH
-    elif how >= SPLIT_CUT:
+        return halve(node, TO_LOW, TO_HIGH, children)
+    if how >= SPLIT_CUT:
         m, d = item.centres.shape
         at_low = FIRST + d + how - SPLIT_CUT
-        at_high = at_low + n_cuts(m, d)
-    low, high = node[at_low], node[at_high]
+        return halve(node, at_low, at_low + n_cuts(m, d), children)
+    low, high = node[FROM_LOW], node[FROM_HIGH]
     middle = 0.5 * (low + high)
-    if how == STUCK or not low < middle < high:
+    if not low < middle < high:
         return 0
-    if how == SPLIT_BOTH:
-        set_cells(children[0], low, middle, low, middle)
-        set_cells(children[1], low, middle, middle, high)
-        set_cells(children[2], middle, high, middle, high)
-    else:
-        children[0, at_high] = middle
-        children[1, at_low] = middle
-    return count
+    for k in range(3):
+        copy_row(node, children[k])
+    set_cells(children[0], low, middle, low, middle)
+    set_cells(children[1], low, middle, middle, high)
+    set_cells(children[2], middle, high, middle, high)
+    return 3
 
 
 @inner_kernel

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
 from daskab.bound.item import range_along
-from daskab.bound.nodes import BOUND, copy_row
+from daskab.bound.nodes import BOUND, halve
 from daskab.bound.rounding import EPS
 from daskab.joint.midpoint.gains import select_largest
 from daskab.joint.midpoint.pairs import (
@@ -107,13 +107,4 @@ def split_node(node: Array, pairs: Pairs, children: Array) -> int:
     if node[SPLIT] == STUCK:
         return 0
     at_low = FIRST + int(node[SPLIT])
-    at_high = at_low + pairs.cuts.shape[0]
-    low, high = node[at_low], node[at_high]
-    middle = 0.5 * (low + high)
-    if not low < middle < high:
-        return 0
-    copy_row(node, children[0])
-    copy_row(node, children[1])
-    children[0, at_high] = middle
-    children[1, at_low] = middle
-    return 2
+    return halve(node, at_low, at_low + pairs.cuts.shape[0], children)

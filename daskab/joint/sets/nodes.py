@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
 from daskab.bound.item import n_cuts
-from daskab.bound.nodes import BOUND, copy_row
+from daskab.bound.nodes import BOUND, halve
 
 Array = NDArray[np.float64]
 
@@ -53,17 +53,7 @@ def split_node(node: Array, m: int, d: int, n: int, children: Array) -> int:
     how = int(node[SPLIT])
     if how < 0:
         return 0
-    at_low = cells_at(n) + how
-    at_high = at_low + 2 * n
-    if how >= 2 * n:
-        at_low = box_at(n, d - n) + how - 2 * n
-        at_high = at_low + n_cuts(m, d - n)
-    low, high = node[at_low], node[at_high]
-    middle = 0.5 * (low + high)
-    if not low < middle < high:
-        return 0
-    copy_row(node, children[0])
-    copy_row(node, children[1])
-    children[0, at_high] = middle
-    children[1, at_low] = middle
-    return 2
+    if how < 2 * n:
+        return halve(node, cells_at(n) + how, cells_at(n) + 2 * n + how, children)
+    at_low = box_at(n, d - n) + how - 2 * n
+    return halve(node, at_low, at_low + n_cuts(m, d - n), children)
