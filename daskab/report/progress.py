@@ -10,7 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from daskab.run.records import Record
+from daskab.run.records import Failure, Record
 
 LOG_EVERY = 30.0
 
@@ -56,6 +56,10 @@ class ProgressDisplay:
         self._done += 1
         self._open += record.left_open
         self._show()
+
+    def fail(self, failure: Failure) -> None:
+        """A task could not be done: said at once, and for good."""
+        self._console.print(f"{self._label}: {failure.task} {failure.why}; it is left out", highlight=False)
 
     def _show(self) -> None:
         text = f"{self._label}: {self._name}" + (f", {self._open} sequences open" if self._open else "")

@@ -34,7 +34,7 @@ from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.executors import Executor
 from daskab.run.files import write_atomically
 from daskab.run.plan import Question, canonical_json
-from daskab.run.records import Record, Task
+from daskab.run.records import Failure, Record, Task
 from daskab.run.sizing import sized_plan
 from daskab.run.store import Evidence
 from daskab.run.witnesses import best_known
@@ -54,6 +54,10 @@ class Progress(Protocol):
         """A task of the stage is finished."""
         ...
 
+    def fail(self, failure: Failure) -> None:
+        """A task of the stage could not be done."""
+        ...
+
 
 class Silent:
     """Progress nobody watches."""
@@ -64,6 +68,9 @@ class Silent:
     def advance(self, record: Record) -> None:
         """Say nothing."""
 
+    def fail(self, failure: Failure) -> None:
+        """Say nothing."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -71,7 +78,7 @@ class Outcome:
 
     certificate: Certificate
     folder: Path
-    sealed: bool  #: False when a time limit ended it; the same command goes on
+    sealed: bool  #: False when a time limit ended it or a task failed; the same command goes on
     found: bool  #: whether a sealed certificate was already there
 
 
@@ -143,10 +150,11 @@ class Drive:
         self.deadline = deadline
         self.progress = progress
         self.done: dict[str, Record] = {}
+        self.failures: list[Failure] = []
         self.begun = datetime.now(UTC)
 
     def run(self) -> Outcome:
-        """All stages, then the certificate; sealed unless time ran out."""
+        """All stages, then the certificate; sealed unless time ran out or a task failed."""
         plan, model = self.space.plan, self.space.model
         blocks = range(plan.n_blocks)
         n_rounds = 0
@@ -206,7 +214,7 @@ class Drive:
         return True
 
     def stage(self, name: str, tasks: Sequence[Task]) -> bool:
-        """Run what is not yet done of a stage; False when time ran out first."""
+        """Run what is not yet done of a stage; False when some of it is missing: time ran out, or a task failed."""
         self.done |= done_records(self.space, list(tasks))
         waiting = [t for t in tasks if t.key not in self.done]
         self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
@@ -214,6 +222,10 @@ class Drive:
             return not waiting
         records = self.executor.run(str(self.space.folder), self.space.plan.question.run_id, waiting)
         for record in records:
+            if isinstance(record, Failure):
+                self.failures.append(record)
+                self.progress.fail(record)
+                continue
             self.done[record.task] = record
             self.progress.advance(record)
             if self.late():
@@ -236,6 +248,7 @@ class Drive:
             "task_seconds": round(sum(r.seconds for r in self.done.values()), 3),
             "nodes": sum(r.opened for r in self.done.values()),
             "tasks": len(self.done),
+            "failures": [asdict(failure) for failure in self.failures],
             "hosts": sorted({r.host for r in self.done.values()}),
             "client": {"host": platform.node(), "python": platform.python_version(), "cpus": os.cpu_count()},
             "plan": asdict(self.space.plan),

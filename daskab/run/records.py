@@ -53,6 +53,14 @@ class Record:
         return cls(task.key, digest, items, opened, left_open, round(seconds, 6), now, platform.node())
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A batch that could not be done. Nothing is stored of it: what it would have bounded stays unbounded."""
+
+    task: str
+    why: str
+
+
 def write_record(folder: Path, record: Record) -> None:
     """Write a batch's record, atomically."""
     write_atomically(folder / f"{record.task}.json", canonical_json(asdict(record)))

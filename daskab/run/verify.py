@@ -24,7 +24,7 @@ from daskab.run.certificate import Certificate
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
 from daskab.run.plan import numerics
-from daskab.run.records import Record, Task
+from daskab.run.records import Failure, Record, Task
 from daskab.run.tasks import finished
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
@@ -174,7 +174,7 @@ class Anew:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
         """Do the tasks if all were chosen."""
         wanted = list(tasks)
         for task in wanted:
@@ -201,6 +201,8 @@ def do_anew(space: Workspace, executor: Executor, share: float, rng: np.random.G
             outcome = run_question(question, space.model, Path(scratch), Anew(executor, chosen))
         except IntegrityError as error:
             return Check("anew", False, str(error))
+        if not outcome.sealed:
+            return Check("anew", False, "a task could not be done")
         same = outcome.certificate.to_json() == space.certificate.read_text(encoding="utf-8")
     done = f"{count} of {len(keys)} tasks done anew, all of them aggregated anew"
     return Check("anew", same, f"{done}: {'the same certificate to the byte' if same else 'another certificate'}")

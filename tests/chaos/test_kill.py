@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from examples import ADAPTIVE, Logged, ask, mixed_model, run_folder, sealed, sta
 from daskab import IntegrityError, save_model
 from daskab.cli import main
 from daskab.run.driver import Outcome
+from daskab.run.workspace import open_workspace
 
 JOB = """\
 name = "chaos"
@@ -171,6 +173,48 @@ def test_killed_workers_are_replaced(job: Path, undisturbed: bytes, tmp_path: Pa
     assert running.returncode == 0, err
     assert "Traceback" not in err
     assert (run_folder(tmp_path) / "certificate.json").read_bytes() == undisturbed
+
+
+POISON = """
+import os
+if os.environ.get("POISONED"):
+    import signal
+    from daskab.run import tasks
+    perform = tasks.perform
+    def deadly(space, task):
+        if task.key == os.environ["POISONED"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return perform(space, task)
+    tasks.perform = deadly
+"""
+
+
+@pytest.mark.slow
+def test_a_poisoned_batch_is_left_out_and_the_others_finish(
+    job: Path, undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is given the batch dies, every time; without the poison the same command finishes the run."""
+    (tmp_path / "poison").mkdir()
+    (tmp_path / "poison" / "sitecustomize.py").write_text(POISON)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "poison"))
+    monkeypatch.setenv("POISONED", "round-0-000007")
+    runs = tmp_path / "runs"
+    running = start("run", job / "chaos.toml", "--runs", runs, "--executor", "processes", cwd=job, group=True)
+    try:
+        said, err = running.communicate(timeout=PATIENCE)
+        wait_for_end(running.pid)
+    finally:
+        running.kill()
+    assert running.returncode == 3, err
+    assert "round-0-000007 killed every worker it was given to" in err
+    assert "Traceback" not in err
+    assert "not sealed" in said
+    done = {path.stem for path in (run_folder(runs) / "records").glob("round-0-*.json")}
+    wanted = {task.key for task in open_workspace(run_folder(runs)).tasks("round", 0)}
+    assert wanted - done == {"round-0-000007"}
+    assert json.loads((run_folder(runs) / "certificate.incomplete.json").read_text())["open_inputs"] > 0
+    assert finish(job, runs) == 0
+    assert (run_folder(runs) / "certificate.json").read_bytes() == undisturbed
 
 
 @pytest.mark.slow

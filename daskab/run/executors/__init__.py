@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from daskab.errors import JobError
-from daskab.run.records import Record, Task
+from daskab.run.records import Failure, Record, Task
 
 
 class Executor(Protocol):
@@ -19,8 +19,11 @@ class Executor(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
-        """Yield each task's record when it is done; stop starting tasks when the caller stops asking."""
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+        """Yield each task's record when it is done; stop starting tasks when the caller stops asking.
+
+        A task that cannot be done is a failure; the others are done all the same.
+        """
         ...
 
 

@@ -12,9 +12,9 @@ from multiprocessing import resource_tracker
 from typing import Any, Self
 
 import dask
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, KilledWorker, LocalCluster, as_completed
 
-from daskab.run.records import Record, Task
+from daskab.run.records import Failure, Record, Task
 from daskab.run.tasks import execute
 
 IN_FLIGHT = 4
@@ -23,6 +23,8 @@ IN_FLIGHT = 4
 SETTINGS = {
     # Tasks are of even size and name nothing they need moved, so stealing only costs.
     "distributed.scheduler.work-stealing": False,
+    # A task that was with two workers when they died is set aside and tried alone.
+    "distributed.scheduler.allowed-failures": 1,
     # The default waits for ever for a worker that may never come.
     "distributed.scheduler.no-workers-timeout": "60s",
     # Kernels are single-threaded; a nanny pins the BLAS threads but does not know of numba.
@@ -71,18 +73,37 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
-        """Keep a bounded number of tasks with the scheduler and yield records as they finish."""
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+        """Keep a bounded number of tasks with the scheduler and yield records as they finish.
+
+        A task that two workers died with may be innocent: others were with them. It is tried again at the end, by
+        itself; if that kills two more, it is the culprit.
+        """
         waiting = iter(tasks)
         threads = sum(self._client.nthreads().values()) or 1
-        first = [self._submit(folder, run_id, t) for t in islice(waiting, IN_FLIGHT * threads)]
-        running = as_completed(first, loop=self._client.loop)
-        for future in running:
-            record = future.result()
-            for task in islice(waiting, 1):
-                running.add(self._submit(folder, run_id, task))
-            yield record
+        names: dict[str, Task] = {}
 
-    def _submit(self, folder: str, run_id: str, task: Task) -> Any:
-        # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
-        return self._client.submit(execute, folder, run_id, task, key=f"{run_id}-{task.key}", pure=False)
+        def submit(task: Task, name: str) -> Any:
+            # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
+            future = self._client.submit(execute, folder, run_id, task, key=f"{run_id}-{name}", pure=False)
+            names[future.key] = task
+            return future
+
+        first = [submit(task, task.key) for task in islice(waiting, IN_FLIGHT * threads)]
+        running = as_completed(first, loop=self._client.loop)
+        suspects = []
+        for future in running:
+            record = None
+            try:
+                record = future.result()
+            except KilledWorker:
+                suspects.append(names[future.key])
+            for task in islice(waiting, 1):
+                running.add(submit(task, task.key))
+            if record is not None:
+                yield record
+        for task in suspects:
+            try:
+                yield submit(task, f"{task.key}-alone").result()
+            except KilledWorker:
+                yield Failure(task.key, "killed every worker it was given to, alone as well")
