@@ -74,6 +74,7 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
     space = open_workspace(folder)
     if not space.certificate.exists():
         raise IncompleteError(f"{folder}: is not sealed; the command that began it goes on with it")
+    balls = Balls(space.model)
     question, rng = space.plan.question, np.random.default_rng(seed)
     yield Check("plan", True, f"run {question.run_id} of model {question.model_digest[:16]}, which is the one stored")
     try:
@@ -83,7 +84,7 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
         return
     yield Check("seal", True, "the certificate is as it was sealed")
     yield check_records(space)
-    yield from check_witnesses(space, certificate, rng)
+    yield from check_witnesses(space, certificate, balls, rng)
     yield check_other_attacks(space, certificate, rng, seed)
     yield do_anew(space, executor, share, rng)
 
@@ -102,9 +103,11 @@ def check_records(space: Workspace) -> Check:
     return Check("records", True, f"{len(tasks)}, each with the digest of what is stored")
 
 
-def check_witnesses(space: Workspace, certificate: Certificate, rng: np.random.Generator) -> Iterator[Check]:
+def check_witnesses(
+    space: Workspace, certificate: Certificate, balls: Balls, rng: np.random.Generator
+) -> Iterator[Check]:
     """Whether every pair of points attains what the certificate says, in ball arithmetic."""
-    model, balls = space.model, Balls(space.model)
+    model = space.model
     most = max(1, MOST_BALLS // (2 * model.n_centres * model.n_inputs))
     inputs = np.sort(rng.permutation(model.n_inputs)[:most])
     if certificate.witnesses is None:
