@@ -13,12 +13,17 @@ from typing import Any, Self
 
 import dask
 from distributed import Client, KilledWorker, LocalCluster, as_completed
+from distributed.scheduler import NoWorkerError
 
+from daskab.errors import IncompleteError
 from daskab.run.records import Failure, Record, Task
 from daskab.run.tasks import execute
 
 IN_FLIGHT = 4
 """Tasks handed to the scheduler for each thread: enough to keep it fed, few enough to stop quickly."""
+
+PATIENCE = "60s"
+"""For a worker to come, or to come back."""
 
 SETTINGS = {
     # Tasks are of even size and name nothing they need moved, so stealing only costs.
@@ -26,7 +31,7 @@ SETTINGS = {
     # A task that was with two workers when they died is set aside and tried alone.
     "distributed.scheduler.allowed-failures": 1,
     # The default waits for ever for a worker that may never come.
-    "distributed.scheduler.no-workers-timeout": "60s",
+    "distributed.scheduler.no-workers-timeout": PATIENCE,
     # Kernels are single-threaded; a nanny pins the BLAS threads but does not know of numba.
     "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": "1",
 }
@@ -98,6 +103,10 @@ class Processes:
                 record = future.result()
             except KilledWorker:
                 suspects.append(names[future.key])
+            except NoWorkerError:
+                raise IncompleteError(
+                    f"no worker has come for {PATIENCE}; the same command goes on from here"
+                ) from None
             for task in islice(waiting, 1):
                 running.add(submit(task, task.key))
             if record is not None:
@@ -105,5 +114,5 @@ class Processes:
         for task in suspects:
             try:
                 yield submit(task, f"{task.key}-alone").result()
-            except KilledWorker:
+            except (KilledWorker, NoWorkerError):
                 yield Failure(task.key, "killed every worker it was given to, alone as well")
