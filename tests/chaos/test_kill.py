@@ -55,6 +55,11 @@ def processes_of(session: int) -> dict[int, str]:
     return found
 
 
+def workers_of(session: int) -> set[int]:
+    """Ids of the workers of a session."""
+    return {pid for pid, command in processes_of(session).items() if "spawn_main" in command}
+
+
 def wait_for_end(session: int) -> None:
     """Until no process of a session runs any more."""
     deadline = time.monotonic() + 10.0
@@ -158,15 +163,15 @@ def test_workers_end_with_their_client(
 
 
 @pytest.mark.slow
-def test_killed_workers_are_replaced(job: Path, undisturbed: bytes, tmp_path: Path) -> None:
-    """All of them: a run that one survivor could finish would not show it."""
+def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Path) -> None:
     running = start("run", job / "chaos.toml", "--runs", tmp_path, "--executor", "processes", cwd=job, group=True)
     try:
         wait_for_records(running, tmp_path, 4)
-        workers = [pid for pid, command in processes_of(running.pid).items() if "spawn_main" in command]
-        assert workers
-        for worker in workers:
-            os.kill(worker, signal.SIGKILL)
+        workers = workers_of(running.pid)
+        os.kill(min(workers), signal.SIGKILL)
+        while workers_of(running.pid) <= workers:
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.02)
         _, err = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
