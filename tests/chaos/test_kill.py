@@ -17,6 +17,7 @@ from examples import ADAPTIVE, Logged, ask, mixed_model, run_folder, sealed, sta
 from daskab import IntegrityError, save_model
 from daskab.cli import main
 from daskab.run.driver import Outcome
+from daskab.run.executors.processes import SETTINGS, Processes
 from daskab.run.workspace import open_workspace
 
 JOB = """\
@@ -178,6 +179,21 @@ def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Pa
     assert running.returncode == 0, err
     assert "Traceback" not in err
     assert (run_folder(tmp_path) / "certificate.json").read_bytes() == undisturbed
+
+
+@pytest.mark.slow
+def test_when_no_worker_comes_back_the_cluster_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers are taken away, as a cluster that scales down does, and none is sent in their place."""
+    monkeypatch.setitem(SETTINGS, "distributed.scheduler.no-workers-timeout", "5s")
+    whole = ask(mixed_model(), ADAPTIVE, tmp_path / "whole")
+    with Processes() as processes:
+        first = processes._client
+        first.cluster.scale(0)
+        while first.nthreads():
+            time.sleep(0.1)
+        outcome = ask(mixed_model(), ADAPTIVE, tmp_path / "run", processes)
+        assert processes._client is not first
+    assert sealed(outcome) == sealed(whole)
 
 
 POISON = """

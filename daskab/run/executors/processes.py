@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import resource_tracker
 from typing import Any, Self
 
@@ -24,6 +24,9 @@ IN_FLIGHT = 4
 
 PATIENCE = "60s"
 """For a worker to come, or to come back."""
+
+CLUSTERS = 3
+"""Begun for one stage, if the workers of one are all lost."""
 
 SETTINGS = {
     # Tasks are of even size and name nothing they need moved, so stealing only costs.
@@ -81,10 +84,25 @@ class Processes:
     def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
         """Keep a bounded number of tasks with the scheduler and yield records as they finish.
 
+        A nanny gives up on a worker that dies before it has told that it is up. If that has left none, the cluster
+        is begun anew with what is not done.
+        """
+        waiting = iter(tasks)
+        for _ in range(CLUSTERS):
+            lost: list[Task] = []
+            yield from self._run(folder, run_id, waiting, lost)
+            if not lost:
+                return
+            waiting = chain(lost, waiting)
+            self._begin_anew()
+        raise IncompleteError(f"no worker came in {PATIENCE}, {CLUSTERS} times; the same command goes on from here")
+
+    def _run(self, folder: str, run_id: str, waiting: Iterator[Task], lost: list[Task]) -> Iterator[Record | Failure]:
+        """One cluster's part of `run`; tasks that no worker was left for end in ``lost``.
+
         A task that two workers died with may be innocent: others were with them. It is tried again at the end, by
         itself; if that kills two more, it is the culprit.
         """
-        waiting = iter(tasks)
         threads = sum(self._client.nthreads().values()) or 1
         names: dict[str, Task] = {}
 
@@ -104,15 +122,22 @@ class Processes:
             except KilledWorker:
                 suspects.append(names[future.key])
             except NoWorkerError:
-                raise IncompleteError(
-                    f"no worker has come for {PATIENCE}; the same command goes on from here"
-                ) from None
-            for task in islice(waiting, 1):
+                lost.append(names[future.key])
+            for task in islice(waiting, 0 if lost else 1):
                 running.add(submit(task, task.key))
             if record is not None:
                 yield record
+        if lost:
+            lost.extend(suspects)
+            return
         for task in suspects:
             try:
                 yield submit(task, f"{task.key}-alone").result()
             except (KilledWorker, NoWorkerError):
                 yield Failure(task.key, "killed every worker it was given to, alone as well")
+                if not self._client.nthreads():
+                    self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.__exit__()
+        self.__enter__()
