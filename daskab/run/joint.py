@@ -38,7 +38,7 @@ class Scope(NamedTuple):
     upper: Array  #: (D,) one-input bounds
     required: int  #: inputs that their sum certifies
     most: int  #: inputs an attack may change, one fewer than the best one known does
-    whether_sets: bool  #: whether the one-input bounds are closed: if not, sets would go the same way
+    whether_sets: bool  #: whether they are asked for, and the one-input bounds closed: if not, sets would go their way
 
 
 class Search(NamedTuple):
@@ -74,7 +74,7 @@ def scope(
     most = space.model.n_inputs if attack_inputs is None else attack_inputs - 1
     if required is None or most < required or space.plan.question.method != "adaptive":
         return None
-    return Scope(upper, required, most, closed)
+    return Scope(upper, required, most, closed and space.plan.question.set_nodes > 0)
 
 
 def prepare(space: Workspace, what: Scope, asked: Sequence[Search]) -> Search | None:
@@ -85,7 +85,7 @@ def prepare(space: Workspace, what: Scope, asked: Sequence[Search]) -> Search | 
             return asked[-1]
         if asked[-1].size != PAIRS and nodes.size:
             return None  # not all sets of this size can be excluded
-    elif can_search(space.model.n_centres, space.model.n_inputs):
+    elif space.plan.question.pair_nodes and can_search(space.model.n_centres, space.model.n_inputs):
         pairs = Search(PAIRS, what.most)
         if lay_out(space, pairs, root_node(Attacks.of(space.model, what.most)), asked):
             return pairs
@@ -162,7 +162,7 @@ def conclude(space: Workspace, asked: Sequence[Search], done: dict[str, Record])
         elif nodes.size:
             open_sets = np.unique(nodes[:, FIRST : FIRST + search.size], axis=0).shape[0]
             attacks = Attacks.of(space.model, search.most)
-            met = tuple(pair_in(node, attacks, search.size) for node in nodes if node[SPLIT] == FOUND)
+            met = tuple(pair_in(node, attacks) for node in nodes if node[SPLIT] == FOUND)
             joint = joint._replace(open_sets=open_sets, met=met)
         else:
             joint = joint._replace(by_sets=search.size)

@@ -171,10 +171,7 @@ def search_batch(space: Workspace, task: Task) -> Work:
     allowance, size, most = asked = space.evidence.joint_round(task.round)
     rows = space.evidence.rows(f"{at}/used", task.index)
     nodes, attacks = stored_nodes(space, at, rows), Attacks.of(space.model, most)
-    if size == PAIRS:
-        used, frontier = search_nodes(nodes, attacks, allowance)
-    else:
-        used, frontier = search_sets(nodes, attacks, size, allowance)
+    used, frontier = (search_nodes if size == PAIRS else search_sets)(nodes, attacks, allowance)
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write(f"{at}/used", rows, used)
     # What was asked, and of which nodes, is part of what the record vouches for: attributes carry no checksum.

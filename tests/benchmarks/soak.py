@@ -155,7 +155,7 @@ def check_sets(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, i
 
     def excludes(asked: KernelExpansion) -> bool:
         attacks = Attacks.of(asked, n)
-        return search_sets(root_nodes(inputs[None], attacks), attacks, n, SET_NODES)[1].shape[0] == 0
+        return search_sets(root_nodes(inputs[None], attacks), attacks, SET_NODES)[1].shape[0] == 0
 
     wrong = int(excludes(tight))
     assert tight.delta is not None

@@ -42,7 +42,7 @@ def dense(seed: int, m: int = 30, d: int = 6, lengthscale: float = 0.8) -> Kerne
 def excluded(model: KernelExpansion, n: int, allowance: int = 3000) -> bool:
     sets = np.array(list(itertools.combinations(range(model.n_inputs), n)))
     attacks = Attacks.of(model, n)
-    return search_sets(root_nodes(sets, attacks), attacks, n, allowance)[1].shape[0] == 0
+    return search_sets(root_nodes(sets, attacks), attacks, allowance)[1].shape[0] == 0
 
 
 @given(
@@ -80,7 +80,7 @@ def test_no_move_inside_the_cells_exceeds_all_corners(model: KernelExpansion, se
     n = int(rng.integers(1, min(3, model.n_inputs) + 1))
     inputs = np.sort(rng.choice(model.n_inputs, n, replace=False))
     attacks = Attacks.of(model, n)
-    moves = moves_of(attacks.centres, attacks.amplitudes, attacks.width, attacks.high, attacks.low, n)
+    moves = moves_of(*attacks)
     node = root_nodes(inputs[None], attacks)[0]
     size = rng.choice([1.0, 0.3, 0.01])
     cells = node[cells_at(n) : cells_at(n) + 4 * n].reshape(2, 2, n)
@@ -130,7 +130,7 @@ def test_every_attack_stays_in_an_open_node(seed: int) -> None:
     best = np.argmax(change)
     model = at_thresholds(bare, x[best], x_prime[best])
     attacks = Attacks.of(model, n)
-    left = search_sets(root_nodes(inputs[None], attacks), attacks, n, 40)[1]
+    left = search_sets(root_nodes(inputs[None], attacks), attacks, 40)[1]
     others = np.setdiff1d(np.arange(d), inputs)
     scaled = (x[best] / model.lengthscale, x_prime[best] / model.lengthscale)
     ends = np.stack([point[inputs] for point in scaled])
@@ -160,11 +160,11 @@ def test_an_attack_it_meets_is_one() -> None:
     n = found.n_inputs
     attacks = Attacks.of(model, n)
     sets = np.array(list(itertools.combinations(range(model.n_inputs), n)))
-    left = search_sets(root_nodes(sets, attacks), attacks, n, 300)[1]
+    left = search_sets(root_nodes(sets, attacks), attacks, 300)[1]
     met = left[left[:, SPLIT] == FOUND]
     assert met.shape[0] > 0
     for node in met:
-        pair = pair_in(node, attacks, n)
+        pair = pair_in(node, attacks)
         x, x_prime = (to_model_units(model, point) for point in pair)
         assert crosses_thresholds(model, x, x_prime)
         assert set(np.flatnonzero(x != x_prime)) <= set(node[FIRST : FIRST + n].astype(int))
@@ -174,8 +174,8 @@ def test_how_nodes_are_batched_does_not_matter() -> None:
     model = dense(1)
     attacks = Attacks.of(model, 2)
     roots = root_nodes(np.array(list(itertools.combinations(range(model.n_inputs), 2))), attacks)
-    together = search_sets(roots, attacks, 2, 12)
-    apart = [search_sets(roots[k : k + 1], attacks, 2, 12) for k in range(roots.shape[0])][::-1]
+    together = search_sets(roots, attacks, 12)
+    apart = [search_sets(roots[k : k + 1], attacks, 12) for k in range(roots.shape[0])][::-1]
     assert together[1].shape[0] > 0
     assert together[0].tobytes() == np.concatenate([used for used, _ in apart][::-1]).tobytes()
     assert together[1].tobytes() == np.concatenate([left for _, left in apart][::-1]).tobytes()
@@ -196,9 +196,9 @@ def test_how_nodes_are_batched_does_not_matter() -> None:
 def test_what_is_not_a_number_closes_nothing(what: str, value: float) -> None:
     attacks = Attacks.of(dense(0), 1)
     inputs = np.array([[0]])
-    assert search_sets(root_nodes(inputs, attacks), attacks, 1, 2000)[1].shape[0] == 0
+    assert search_sets(root_nodes(inputs, attacks), attacks, 2000)[1].shape[0] == 0
     getattr(attacks, what).flat[1] = value
-    assert search_sets(root_nodes(inputs, attacks), attacks, 1, 2000)[1].shape[0] > 0
+    assert search_sets(root_nodes(inputs, attacks), attacks, 2000)[1].shape[0] > 0
 
 
 @pytest.mark.parametrize("width", [0.5, 1.0, 2.0, 6.0])
@@ -214,7 +214,7 @@ def test_subnormal_amplitudes(width: float) -> None:
     bare = KernelExpansion(np.zeros((m, 1)), np.full(m, weight), 1.0, [0.0], [width], variance=variance)
     model = bare.replace(latent_low=low * smallest, latent_high=high * smallest)
     attacks = Attacks.of(model, 1)
-    assert search_sets(root_nodes(np.array([[0]]), attacks), attacks, 1, 60)[1].shape[0] > 0
+    assert search_sets(root_nodes(np.array([[0]]), attacks), attacks, 60)[1].shape[0] > 0
     assert search_nodes(root_node(attacks), attacks, 60)[1].shape[0] > 0
     assert not certify(model).no_attack_exists
 
@@ -223,4 +223,4 @@ def test_thresholds_lost_in_rounding_exclude_nothing() -> None:
     rng = np.random.default_rng(0)
     for high, low in ((-0.5, -0.25), (-1e-3, -1e-3), (0.0, 0.0)):
         attacks = Attacks(rng.random((5, 3)), 1e-9 * rng.normal(size=5), np.ones(3), high, low, 2)
-        assert search_sets(root_nodes(np.array([[0, 1]]), attacks), attacks, 2, 30)[1].shape[0] > 0
+        assert search_sets(root_nodes(np.array([[0, 1]]), attacks), attacks, 30)[1].shape[0] > 0

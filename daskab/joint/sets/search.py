@@ -30,23 +30,22 @@ Ints = NDArray[np.int64]
 
 
 def root_nodes(sets: Ints, attacks: Attacks) -> Array:
-    """The node (1 a set, node width) of every set (number of sets, n) that holds all its moves."""
-    moves = moves_of(attacks.centres, attacks.amplitudes, attacks.width, attacks.high, attacks.low, sets.shape[1])
+    """The node (1 a set, node width) of every set (number of sets, ``attacks.most``) that holds all its moves."""
+    moves = moves_of(*attacks)
     m, d = attacks.centres.shape
-    nodes = np.empty((sets.shape[0], node_width(m, d, sets.shape[1])))
+    nodes = np.empty((sets.shape[0], node_width(m, d, attacks.most)))
     for node, inputs in zip(nodes, sets, strict=True):
         set_root(node, inputs, moves)
     return nodes
 
 
-def search_sets(nodes: Array, attacks: Attacks, size: int, allowance: int) -> tuple[Array, Array]:
-    """Prove of nodes that no attack moves their set of ``size`` inputs within them, each on its own.
+def search_sets(nodes: Array, attacks: Attacks, allowance: int) -> tuple[Array, Array]:
+    """Prove of nodes that no attack moves their set of ``attacks.most`` inputs within them, each on its own.
 
     Parameters
     ----------
     nodes : (n, node width), from `root_nodes` or left open by a search for the same attacks
     attacks : what is to be excluded
-    size : inputs in a set
     allowance : most nodes examined for one of these nodes, at least 2
 
     Returns
@@ -55,7 +54,7 @@ def search_sets(nodes: Array, attacks: Attacks, size: int, allowance: int) -> tu
     open_nodes : (n_open, node width) what is still open, in order. Every attack in the given nodes lies in one of
         them. A node whose column SPLIT is FOUND holds an attack, as far as can be told without regard to rounding.
     """
-    moves = moves_of(attacks.centres, attacks.amplitudes, attacks.width, attacks.high, attacks.low, size)
+    moves = moves_of(*attacks)
     frontier = frontier_of(allowance, nodes.shape[1])
     used = np.empty(nodes.shape[0])
     parts = [nodes[:0].copy()]
@@ -65,9 +64,9 @@ def search_sets(nodes: Array, attacks: Attacks, size: int, allowance: int) -> tu
     return used, np.concatenate(parts)
 
 
-def pair_in(node: Array, attacks: Attacks, size: int) -> tuple[Array, Array]:
+def pair_in(node: Array, attacks: Attacks) -> tuple[Array, Array]:
     """The two points (D,) of a node at its own point of the other inputs, from corner to corner, that miss least."""
-    d = attacks.width.size
+    d, size = attacks.width.size, attacks.most
     moved = node[FIRST : FIRST + size].astype(np.int64)
     point = np.empty(d)
     point[np.setdiff1d(np.arange(d), moved)] = node[point_at(size) : point_at(size) + d - size]
