@@ -49,3 +49,8 @@ def inputs_required(sums: Array, delta: float) -> int | None:
         if not total < delta:
             return n
     return None
+
+
+def lower_side(delta: float) -> float:
+    """The threshold gap rounded down: the subtraction that made it may have rounded up."""
+    return math.nextafter(delta, -math.inf)

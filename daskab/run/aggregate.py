@@ -15,7 +15,7 @@ from daskab.attack.attained import crosses_thresholds
 from daskab.bound.goals import trivial_bound
 from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.scaled import to_model_units
-from daskab.bound.topn import inputs_required, largest_sums
+from daskab.bound.topn import inputs_required, largest_sums, lower_side
 from daskab.errors import IntegrityError
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Attack, Certificate, Witnesses
@@ -237,8 +237,3 @@ def conclude(
         open_inputs=units.open_inputs,
         witnesses=witnesses,
     )
-
-
-def lower_side(delta: float) -> float:
-    """The threshold gap rounded down: the subtraction that made it may have rounded up."""
-    return math.nextafter(delta, -math.inf)

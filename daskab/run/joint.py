@@ -7,7 +7,6 @@ Like `rounds`, a pure function of the evidence.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.bound.topn import lower_side
 from daskab.errors import IntegrityError
 from daskab.joint.attacks import Attacks
 from daskab.joint.midpoint.nodes import EXCLUDED
@@ -92,8 +92,7 @@ def prepare(space: Workspace, what: Scope, asked: Sequence[Search]) -> Search | 
     size = 1 + max(what.required - 1, *(excluded_by(space, number, s) for number, s in last_rounds(asked)), 0)
     if not what.whether_sets or size > what.most or space.model.delta is None:
         return None
-    # The subtraction that made delta may have rounded up.
-    sets = candidates(what.upper, math.nextafter(space.model.delta, -math.inf), size)
+    sets = candidates(what.upper, lower_side(space.model.delta), size)
     search = Search(size, size)
     if sets is None or not lay_out(space, search, root_nodes(sets, Attacks.of(space.model, size)), asked):
         return None
