@@ -22,9 +22,8 @@ from daskab.report.runs import describe_run, describe_runs
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certificate import Certificate
 from daskab.run.certify import certify_model, make_question
-from daskab.run.executors import NAMES
-from daskab.run.executors import executor as make_executor
-from daskab.run.job import AttackOptions, bound_options, read_job
+from daskab.run.executors import executor
+from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
 from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
 from daskab.run.records import Record
@@ -35,12 +34,11 @@ INTEGRITY = 4
 INCOMPLETE = 3
 NOT_MET = 1
 
-executor_option = click.option(
-    "--executor",
-    type=click.Choice(NAMES),
-    default=NAMES[0],
-    show_default=True,
-    help="inline: one task after another; processes: a Dask cluster of local processes. Same answer to the bit.",
+cluster_option = click.option(
+    "--cluster",
+    metavar="WHERE",
+    help="inline: one task after another; processes: a Dask cluster of local processes; or a TOML file with a "
+    "[cluster]. Same answer to the bit. Default: the job's, or inline.",
 )
 time_option = click.option(
     "--time-limit",
@@ -59,12 +57,13 @@ def daskab() -> None:
 
 @daskab.command()
 @click.argument("job_file", metavar="JOB.toml", type=click.Path(path_type=Path))
-@executor_option
+@cluster_option
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
 @time_option
-def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> int:
+def run(job_file: Path, cluster: str | None, runs: Path, time_limit: float | None) -> int:
     """Run a job file: certify each of its models, going on where an earlier try stopped."""
     job = read_job(job_file)
+    where = job.cluster if cluster is None else read_cluster(cluster)
     code = 0
     for item in job_models(job, runs):
         label = f"{job.name}/{item.name}"
@@ -74,7 +73,7 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
                 job.bound,
                 job.attack,
                 runs=runs,
-                executor=executor,
+                cluster=where,
                 batch=job.run.batch,
                 time_limit=time_limit,
                 progress=progress,
@@ -92,7 +91,7 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
 @daskab.command()
 @click.argument("model_file", metavar="MODEL.npz", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as one JSON object and nothing else.")
-@executor_option
+@cluster_option
 @click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
 @time_option
 @click.option("--rtol", type=float, help="Close every input that matters to this far above what it attains.")
@@ -111,14 +110,14 @@ def run(job_file: Path, executor: str, runs: Path, time_limit: float | None) -> 
 def certify(
     model_file: Path,
     as_json: bool,
-    executor: str,
+    cluster: str | None,
     runs: Path | None,
     time_limit: float | None,
     require_inputs: int | None,
     **given: object,
 ) -> int:
     """Certify a trained model given as an .npz file."""
-    options = bound_options(**given)
+    options, where = bound_options(**given), read_cluster(cluster or "inline")
     model = load_model(model_file)
     with Display(model_file.stem) as progress:
         outcome = certify_model(
@@ -126,7 +125,7 @@ def certify(
             options,
             AttackOptions(),
             runs=runs,
-            executor=executor,
+            cluster=where,
             time_limit=time_limit,
             progress=progress,
         )
@@ -201,11 +200,11 @@ def status(folder: Path, as_json: bool) -> int:
 )
 @click.option("--all", "everything", is_flag=True, help="Do all of them anew.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of that choice.")
-@executor_option
-def verify(folder: Path, share: float, everything: bool, seed: int, executor: str) -> int:
+@cluster_option
+def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str | None) -> int:
     """Check a sealed run: digests, witnesses in ball arithmetic, other attacks, a share of it done anew."""
     code = 0
-    with make_executor(executor) as workers:
+    with executor(read_cluster(cluster or "inline")) as workers:
         for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):
             click.echo(f"{'ok    ' if check.held else 'FAILED'}  {check.name}: {check.said}")
             code = code if check.held else INTEGRITY

@@ -27,6 +27,10 @@ class JobError(DaskabError, ValueError):
     """A job file or an option is wrong: names the field, the value and, where there is one, the line."""
 
 
+class ClusterError(DaskabError, RuntimeError):
+    """A cluster cannot be reached, or must not be given work: names the scheduler or worker and why."""
+
+
 class BoundError(DaskabError, ArithmeticError):
     """A bound came out as NaN or infinite. It is refused: such a number is never a bound."""
 

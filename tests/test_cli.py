@@ -421,7 +421,7 @@ BAD_OPTIONS: dict[str, tuple[list[str], str]] = {
     "node budget 0": (["--node-budget", "0"], "node_budget: 0 is not"),
     "unknown method": (["--method", "magic"], "method: 'magic' is not 'adaptive', 'fixed' or 'grid'"),
     "rtol for fixed slices": (["--method", "fixed", "--rtol", "0.1"], "rtol: 0.1 is given, but method 'fixed' has no"),
-    "unknown executor": (["--executor", "cloud"], "Invalid value for '--executor': 'cloud' is not one of"),
+    "no such cluster": (["--cluster", "cloud"], "cloud: no such file or directory"),
     "no time": (["--time-limit", "0"], "Invalid value for '--time-limit'"),
     "words for numbers": (["--slices", "many"], "Invalid value for '--slices': 'many' is not a valid integer"),
     "nothing required": (["--require-inputs", "0"], "Invalid value for '--require-inputs'"),
@@ -453,7 +453,21 @@ BAD_JOBS: dict[str, tuple[str, str]] = {
         JOB.replace("slices = 3", "slice = 3"),
         "two.toml:10: bound.slice: unknown key; did you mean slices?",
     ),
-    "unknown section": (JOB + "[cluster]\nn = 1\n", "two.toml:15: cluster: unknown key"),
+    "unknown section": (JOB + "[clusters]\nn = 1\n", "two.toml:15: clusters: unknown key; did you mean cluster?"),
+    "unknown cluster": (
+        JOB + '[cluster]\nkind = "cloud"\n',
+        "two.toml:16: cluster.kind: 'cloud' is not 'inline', 'pro",
+    ),
+    "workers inline": (JOB + "[cluster]\nworkers = 2\n", "two.toml:16: cluster.workers: given, but kind 'inline' has"),
+    "no address": (JOB + '[cluster]\nkind = "address"\n', "two.toml:15: cluster.address: missing"),
+    "no certificate": (
+        JOB + '[cluster]\nkind = "address"\naddress = "tls://h:1"\nca = "ca.pem"\n',
+        "two.toml:15: cluster.certificate: missing",
+    ),
+    "not an address": (
+        JOB + '[cluster]\nkind = "address"\naddress = "h:1"\n',
+        "two.toml:17: cluster.address: 'h:1' is not an address such as tls://host:8786",
+    ),
     "slices 0": (
         JOB.replace("slices = 3", "slices = 0"),
         "two.toml:10: bound.slices: 0 is not greater than or equal to 1",

@@ -250,7 +250,8 @@ def start_points(centres: Array, amplitudes: Array, width: Array, count: int, se
     for sign in (1.0, -1.0):
         share = np.maximum(sign * amplitudes, 0.0)
         if share.sum() > 0.0:
-            points.append(share @ centres / share.sum())
+            # No matrix product: what BLAS makes of one depends on its number of threads.
+            points.append((share[:, None] * centres).sum(axis=0) / share.sum())
     heaviest = np.argsort(-np.abs(amplitudes), kind="stable")[: max(count // 2, 2)]
     points.extend(centres[heaviest])
     points.extend(width * rng.integers(0, 2, size=d) for _ in range(count // 4))

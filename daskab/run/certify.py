@@ -8,9 +8,10 @@ from pathlib import Path
 
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
+from daskab.run.cluster import ClusterOptions
 from daskab.run.driver import Outcome, Progress, run_question
-from daskab.run.executors import executor as make_executor
-from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options
+from daskab.run.executors import executor
+from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
 
 SETS_WORK = 400_000_000
@@ -53,7 +54,7 @@ def certify_model(
     attack: AttackOptions,
     *,
     runs: Path | None,
-    executor: str,
+    cluster: ClusterOptions,
     batch: int | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -67,12 +68,12 @@ def certify_model(
                 bound,
                 attack,
                 runs=Path(folder),
-                executor=executor,
+                cluster=cluster,
                 batch=batch,
                 time_limit=time_limit,
                 progress=progress,
             )
-    with make_executor(executor) as workers:
+    with executor(cluster) as workers:
         return run_question(question, model, runs, workers, batch=batch, time_limit=time_limit, progress=progress)
 
 
@@ -90,7 +91,7 @@ def certify(
     enhance: int | None = None,
     enhance_slices: int | None = None,
     time_limit: float | None = None,
-    executor: str = "inline",
+    cluster: str | os.PathLike[str] = "inline",
     runs: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Certificate:
@@ -120,8 +121,9 @@ def certify(
         (default twice ``slices``; one more whenever its bound did not fall).
     time_limit : float, optional
         Seconds; afterwards the certificate is what was proved until then, and not ``complete``.
-    executor : {"inline", "processes"}
-        One after another here, or a Dask cluster of local processes; the answer is the same to the bit.
+    cluster : {"inline", "processes"} or path
+        One task after another here, a Dask cluster of local processes, or what the ``[cluster]`` of a TOML file
+        says; the answer is the same to the bit.
     runs : path, optional
         Directory to keep the run's evidence in; asked again, it is found there. Default: not kept.
     seed : int
@@ -136,6 +138,8 @@ def certify(
     ------
     JobError
         If an option is wrong.
+    ClusterError
+        If the cluster cannot be reached, or computes with other versions.
     IntegrityError
         If the evidence is damaged or contradicts itself; nothing is certified then.
 
@@ -160,8 +164,6 @@ def certify(
         enhance=enhance,
         enhance_slices=enhance_slices,
     )
-    folder = None if runs is None else Path(runs)
-    outcome = certify_model(
-        model, bound, AttackOptions(seed=seed), runs=folder, executor=executor, time_limit=time_limit
-    )
+    folder, where = None if runs is None else Path(runs), read_cluster(os.fspath(cluster))
+    outcome = certify_model(model, bound, AttackOptions(seed=seed), runs=folder, cluster=where, time_limit=time_limit)
     return outcome.certificate

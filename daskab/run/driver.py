@@ -242,7 +242,7 @@ class Drive:
         partial = folder / "certificate.incomplete.json"
         provenance = {
             "run_id": certificate.run_id,
-            "executor": type(self.executor).__name__.lower(),
+            "executor": self.executor.name,
             "begun": self.begun.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
             "task_seconds": round(sum(r.seconds for r in self.done.values()), 3),

@@ -8,38 +8,25 @@ from __future__ import annotations
 import difflib
 import reprlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
-from pydantic.functional_validators import AfterValidator, BeforeValidator
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic.functional_validators import AfterValidator
 from pydantic.types import Discriminator, Tag
-from pydantic_core import PydanticCustomError
 
 from daskab.errors import JobError
+from daskab.run.cluster import ClusterOptions
+from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, wrong
 from daskab.run.toml_lines import KeyPath, read_toml
-
-
-def _wrong(what: str, at: KeyPath = ()) -> PydanticCustomError:
-    """An error in our words; ``at`` leads from where it is raised to the key at fault."""
-    return PydanticCustomError("job", "{what}", {"what": what, "at": at})
 
 
 def _two_digits(given: tuple[int, ...]) -> tuple[int, ...]:
     if len(given) != 2 or given[0] == given[1] or not all(0 <= c <= 9 for c in given):
-        raise _wrong(f"{reprlib.repr(list(given))} is not two different digits from 0 to 9")
+        raise wrong(f"{reprlib.repr(list(given))} is not two different digits from 0 to 9")
     return given
 
 
-def _beside_job(given: object, info: ValidationInfo) -> Path:
-    if not isinstance(given, str) or not given or "\0" in given:
-        raise _wrong(f"{reprlib.repr(given)} is not a file name")
-    return Path(info.context or "") / given
-
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")]  # goes into file names
-Seed = Annotated[int, Field(ge=0, lt=2**32)]  # what NumPy and scikit-learn both take
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
+Root = TypeVar("Root", bound=Section)
 
 MOST_SLICES = 1000
 MOST_GRID_POINTS = 10**6
@@ -53,12 +40,7 @@ OF_METHOD = {
 """Which options a method has; one that would be ignored is refused."""
 
 
-class _Section(BaseModel):
-    # Strict: "3" is not a number, 1 not true and 2.0 not an integer; an integer is a number, though.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class DataOptions(_Section):
+class DataOptions(Section):
     """``[data]``: what models are fitted to, less inputs with a deviation (of 0..1) below ``min_std``."""
 
     source: Literal["digits"]
@@ -68,7 +50,7 @@ class DataOptions(_Section):
     min_std: float = Field(default=0.0, ge=0, lt=1)
 
 
-class FittedModel(_Section):
+class FittedModel(Section):
     """``[[model]]`` to be fitted to the data; dense where ``inducing_points`` is None."""
 
     name: Name
@@ -79,14 +61,14 @@ class FittedModel(_Section):
     percentile: float = Field(default=5.0, ge=0, lt=50)
 
 
-class TrainedModel(_Section):
+class TrainedModel(Section):
     """``[[model]]`` trained elsewhere; ``file`` is given relative to the job file."""
 
     name: Name
-    file: Annotated[Path, BeforeValidator(_beside_job)]
+    file: BesideJob
 
 
-class BoundOptions(_Section):
+class BoundOptions(Section):
     """``[bound]``: how bounds are found.
 
     ``adaptive`` starts from ``slices`` an input and refines until a bound is within ``rtol`` of what is attained or
@@ -119,23 +101,23 @@ class BoundOptions(_Section):
     @model_validator(mode="after")
     def _of_the_method(self) -> BoundOptions:
         for name in sorted(self.model_fields_set - {"method", *OF_METHOD[self.method]}):
-            raise _wrong(f"{getattr(self, name)} is given, but method {self.method!r} has no {name}", (name,))
+            raise wrong(f"{getattr(self, name)} is given, but method {self.method!r} has no {name}", (name,))
         if self.resolution**self.components > MOST_GRID_POINTS:
             points = f"{self.resolution}^{self.components}"
-            raise _wrong(
+            raise wrong(
                 f"{self.resolution} makes {points} grid points; the most is {MOST_GRID_POINTS}", ("resolution",)
             )
         return self
 
 
-class AttackOptions(_Section):
+class AttackOptions(Section):
     """``[attack]``: the search for attained values."""
 
     seed: Seed = 0
     starts: Count = 16
 
 
-class RunOptions(_Section):
+class RunOptions(Section):
     """``[run]``: units a task (None: chosen by timing), and the k below which the exit code is 1."""
 
     batch: Count | None = None
@@ -150,7 +132,7 @@ _Model = Annotated[FittedModel, Tag("fit")] | Annotated[TrainedModel, Tag("npz")
 _Models = tuple[Annotated[_Model, Discriminator(_kind)], ...]
 
 
-class Job(_Section):
+class Job(Section):
     """A whole job file; ``models`` are its ``[[model]]`` tables."""
 
     name: Name
@@ -159,20 +141,21 @@ class Job(_Section):
     bound: BoundOptions = BoundOptions()
     attack: AttackOptions = AttackOptions()
     run: RunOptions = RunOptions()
+    cluster: ClusterOptions = ClusterOptions()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Job:
         if not self.models:
-            raise _wrong("empty", ("model",))
+            raise wrong("empty", ("model",))
         names = [model.name for model in self.models]
         for i, name in enumerate(names):
             if names.index(name) < i:
-                raise _wrong(f"{name!r} is already model[{names.index(name)}]", ("model", i, "name"))
+                raise wrong(f"{name!r} is already model[{names.index(name)}]", ("model", i, "name"))
         to_fit = [i for i, model in enumerate(self.models) if isinstance(model, FittedModel)]
         if to_fit and self.data is None:
-            raise _wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))
+            raise wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))
         if self.data and not to_fit:
-            raise _wrong("not used, as every model has a file", ("data",))
+            raise wrong("not used, as every model has a file", ("data",))
         return self
 
 
@@ -185,14 +168,35 @@ def read_job(path: str | Path) -> Job:
         One line, such as ``digits.toml:14: model[1].lengthscale: -2.0 is not greater than 0``: the first
         thing wrong in the file, and how many more there are.
     """
-    path = Path(path)
+    return _read(Path(path), Job, "a job has at least a name and a [[model]]")
+
+
+def read_cluster(given: str) -> ClusterOptions:
+    """A kind of cluster that needs no more to be said, or the ``[cluster]`` of a TOML file.
+
+    Raises
+    ------
+    JobError
+        As by `read_job`.
+    """
+    return NAMED.get(given) or _read(Path(given), _ClusterFile, "it should hold a [cluster]").cluster
+
+
+NAMED = {"inline": ClusterOptions(kind="inline"), "processes": ClusterOptions(kind="processes")}
+
+
+class _ClusterFile(Section):
+    cluster: ClusterOptions
+
+
+def _read(path: Path, root: type[Root], content: str) -> Root:
     values, line_of = read_toml(path)
     if not values:
-        raise JobError(f"{path}: empty; a job has at least a name and a [[model]]")
+        raise JobError(f"{path}: empty; {content}")
     try:
-        return Job.model_validate(values, context=path.parent)
+        return root.model_validate(values, context=path.parent)
     except ValidationError as error:
-        found = sorted(_problems(error, Job), key=lambda problem: line_of(problem[0]))
+        found = sorted(_problems(error, root), key=lambda problem: line_of(problem[0]))
         raise _job_error(f"{path}:{line_of(found[0][0])}: ", found) from None
 
 
@@ -204,7 +208,13 @@ def bound_options(**given: object) -> BoundOptions:
         raise _job_error("", _problems(error, BoundOptions)) from None
 
 
-_TABLES = {"data": DataOptions, "bound": BoundOptions, "attack": AttackOptions, "run": RunOptions}
+_TABLES = {
+    "data": DataOptions,
+    "bound": BoundOptions,
+    "attack": AttackOptions,
+    "run": RunOptions,
+    "cluster": ClusterOptions,
+}
 _MODELS = {"fit": FittedModel, "npz": TrainedModel}  # by tag
 _EXPECTED = {
     "bool_type": "true or false",

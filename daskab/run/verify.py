@@ -169,6 +169,7 @@ class Anew:
 
     def __init__(self, inner: Executor, chosen: Sequence[str]) -> None:
         self.inner = inner
+        self.name = inner.name
         self.chosen = set(chosen)
 
     def __enter__(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from daskab.bound.scaled import Scaled
-from daskab.errors import BusyError, IntegrityError, ModelError
+from daskab.errors import BusyError, ClusterError, IntegrityError, ModelError
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.files import write_atomically
-from daskab.run.plan import Plan, Question
+from daskab.run.plan import Plan, Question, numerics
 from daskab.run.records import Task
 from daskab.run.store import Evidence
 
@@ -107,10 +108,21 @@ def open_workspace(folder: Path, question: Question | None = None) -> Workspace:
 
 
 def worker_workspace(folder: str, run_id: str) -> Workspace:
-    """A worker's own view of a run, kept between tasks for as long as its plan is the same file."""
+    """A worker's own view of a run, kept between tasks for as long as its plan is the same file.
+
+    Raises
+    ------
+    ClusterError
+        If the worker does not see the run, or its numerics are others than the run's.
+    """
     plan = Path(folder) / "plan.json"
-    stamp = (plan.stat().st_mtime_ns, plan.stat().st_ino) if plan.exists() else ()
-    return _opened(folder, run_id, *stamp)
+    try:
+        stamp = plan.stat()
+    except OSError:
+        raise ClusterError(
+            f"worker on {platform.node()}: does not see {folder}; put runs where all workers can read and write"
+        ) from None
+    return _opened(folder, run_id, stamp.st_mtime_ns, stamp.st_ino)
 
 
 @lru_cache(maxsize=4)
@@ -118,4 +130,6 @@ def _opened(folder: str, run_id: str, *_: int) -> Workspace:
     space = open_workspace(Path(folder))
     if space.plan.question.run_id != run_id:
         raise IntegrityError(f"{folder}: holds run {space.plan.question.run_id}, the task is of {run_id}")
+    if space.plan.question.numerics != numerics():
+        raise ClusterError(f"worker on {platform.node()}: computes with other versions than the run was begun with")
     return space

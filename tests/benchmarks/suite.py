@@ -1,6 +1,6 @@
 """The whole service, store and all, on the problem suite: certified k, what the sum proves, R, seconds, memory.
 
-    DASKAB_PROBLEMS=... python tests/benchmarks/suite.py [--only NAME ...] [--executor inline|processes]
+    DASKAB_PROBLEMS=... python tests/benchmarks/suite.py [--only NAME ...] [--cluster WHERE]
 
 R is against the suite's own attained values, at the number of inputs its table gives. The first model is certified
 twice, so that compilation is not counted.
@@ -24,7 +24,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--executor", default="inline")
+    parser.add_argument("--cluster", default="inline")
     given = parser.parse_args()
     folder = Path(os.environ["DASKAB_PROBLEMS"])
     table = json.loads((folder / "attained.json").read_text())
@@ -42,7 +42,7 @@ def main() -> None:
         attained = np.asarray(table[name]["attained"])
         n = table[name]["k_attained"]
         begun = time.perf_counter()
-        c = daskab.certify(model, executor=given.executor)
+        c = daskab.certify(model, cluster=given.cluster)
         seconds = time.perf_counter() - begun
         total += seconds
         ratio = np.sort(c.upper_bound)[::-1][:n].sum() / np.sort(attained)[::-1][:n].sum()

@@ -17,7 +17,7 @@ from examples import ADAPTIVE, Logged, ask, mixed_model, run_folder, sealed, sta
 from daskab import IntegrityError, save_model
 from daskab.cli import main
 from daskab.run.driver import Outcome
-from daskab.run.executors.processes import SETTINGS, Processes
+from daskab.run.executors.processes import Processes
 from daskab.run.workspace import open_workspace
 
 JOB = """\
@@ -135,7 +135,7 @@ def test_killed_again_and_again(job: Path, undisturbed: bytes, tmp_path: Path) -
     """In mid-run each time, under one executor and then under the other; the workers die with their client."""
     finished = 0
     for executor in ("processes", "inline"):
-        _, _, n_records = interrupted(job, tmp_path, signal.SIGKILL, "--executor", executor, least=finished + 4)
+        _, _, n_records = interrupted(job, tmp_path, signal.SIGKILL, "--cluster", executor, least=finished + 4)
         assert n_records > finished
         finished = n_records
     assert finish(job, tmp_path) == 0
@@ -148,7 +148,7 @@ def test_workers_end_with_their_client(
     signum: int, code: int, whole_group: bool, job: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:
     """A terminal sends Ctrl-C to every process of the group, `kill` sends SIGTERM to one: both end quietly."""
-    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--executor", "processes", cwd=job, group=True)
+    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--cluster", "processes", cwd=job, group=True)
     try:
         wait_for_records(running, tmp_path, 4)
         assert len(processes_of(running.pid)) > 1
@@ -165,7 +165,7 @@ def test_workers_end_with_their_client(
 
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Path) -> None:
-    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--executor", "processes", cwd=job, group=True)
+    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--cluster", "processes", cwd=job, group=True)
     try:
         wait_for_records(running, tmp_path, 4)
         workers = workers_of(running.pid)
@@ -182,11 +182,10 @@ def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_when_no_worker_comes_back_the_cluster_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_worker_comes_back_the_cluster_is_begun_anew(tmp_path: Path) -> None:
     """The workers are taken away, as a cluster that scales down does, and none is sent in their place."""
-    monkeypatch.setitem(SETTINGS, "distributed.scheduler.no-workers-timeout", "5s")
     whole = ask(mixed_model(), ADAPTIVE, tmp_path / "whole")
-    with Processes() as processes:
+    with Processes(patience=5.0) as processes:
         first = processes._client
         first.cluster.scale(0)
         while first.nthreads():
@@ -220,7 +219,7 @@ def test_a_poisoned_batch_is_left_out_and_the_others_finish(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "poison"))
     monkeypatch.setenv("POISONED", "round-0-000007")
     runs = tmp_path / "runs"
-    running = start("run", job / "chaos.toml", "--runs", runs, "--executor", "processes", cwd=job, group=True)
+    running = start("run", job / "chaos.toml", "--runs", runs, "--cluster", "processes", cwd=job, group=True)
     try:
         said, err = running.communicate(timeout=PATIENCE)
         wait_for_end(running.pid)
@@ -241,7 +240,7 @@ def test_a_poisoned_batch_is_left_out_and_the_others_finish(
 @pytest.mark.slow
 @pytest.mark.parametrize(("signum", "code", "seconds"), [(signal.SIGINT, 130, 1.0), (signal.SIGTERM, 143, 3.0)])
 def test_a_signal_while_the_workers_start(signum: int, code: int, seconds: float, job: Path, tmp_path: Path) -> None:
-    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--executor", "processes", cwd=job, group=True)
+    running = start("run", job / "chaos.toml", "--runs", tmp_path, "--cluster", "processes", cwd=job, group=True)
     try:
         deadline = time.monotonic() + PATIENCE
         while len(processes_of(running.pid)) < 2:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daskab.errors import JobError
-from daskab.run.job import BoundOptions, FittedModel, TrainedModel, bound_options, read_job
+from daskab.errors import ClusterError, JobError
+from daskab.run.cluster import ClusterOptions
+from daskab.run.executors import executor
+from daskab.run.job import BoundOptions, FittedModel, TrainedModel, bound_options, read_cluster, read_job
 from daskab.run.toml_lines import KeyLines, KeyPath, read_toml
 
 FULL = """\
@@ -402,3 +404,23 @@ def test_lines_of_any_toml(data: st.DataObject) -> None:
     tomllib.loads(text)
     line_of = KeyLines(text)
     assert {path: line_of(path) for path in expected} == expected
+
+
+def test_a_cluster_from_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text('[cluster]\nkind = "address"\naddress = "tls://h:1"\nca = "a"\ncertificate = "b"\nkey = "c"\n')
+    options = read_cluster(str(path))
+    assert (options.kind, options.address, options.ca) == ("address", "tls://h:1", tmp_path / "a")
+    assert read_cluster("processes").kind == "processes"
+    path.write_text('name = "job"\n[cluster]\n')
+    with pytest.raises(JobError, match=r"c.toml:1: name: unknown key; known: cluster"):
+        read_cluster(str(path))
+
+
+def test_an_open_scheduler_elsewhere_is_refused_unless_asked_for() -> None:
+    options = ClusterOptions(kind="address", address="tcp://10.1.2.3:8786")
+    with pytest.raises(ClusterError, match=r"'tcp://10.1.2.3:8786' is not encrypted, and whoever .* insecure = true"):
+        executor(options)
+    assert executor(options.model_copy(update={"insecure": True})).name == "address"
+    for here in ("tcp://127.0.0.1:1", "tcp://localhost:1", "tcp://[::1]:1"):
+        assert executor(options.model_copy(update={"address": here})).name == "address"

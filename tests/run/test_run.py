@@ -15,7 +15,6 @@ from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment,
 from daskab import BusyError, IntegrityError, certify, save_model
 from daskab.run.certify import make_question
 from daskab.run.driver import Outcome, run_question
-from daskab.run.executors import executor
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.records import Record
@@ -301,6 +300,6 @@ def test_certify_keeps_nothing_unless_told(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "kept" / kept.run_id / "certificate.json").exists()
 
 
-def test_an_unknown_executor_is_named() -> None:
-    with pytest.raises(ValueError, match="executor: 'slurm' is not one of inline, processes"):
-        executor("slurm")
+def test_an_unknown_cluster_is_named() -> None:
+    with pytest.raises(ValueError, match="slurm: no such file or directory"):
+        certify(MODEL, cluster="slurm")

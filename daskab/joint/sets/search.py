@@ -76,7 +76,7 @@ def pair_in(node: Array, attacks: Attacks) -> tuple[Array, Array]:
         corners = np.tile(point, (2**size, 1))
         corners[:, moved] = np.stack([ends[(np.arange(2**size) >> k) & 1, side, k] for k in range(size)], axis=1)
         squares = np.sum((corners[:, None] - attacks.centres) ** 2, axis=2)
-        pair.append(corners[np.argmax(sign * (np.exp(-0.5 * squares) @ attacks.amplitudes))])
+        pair.append(corners[np.argmax(sign * np.sum(np.exp(-0.5 * squares) * attacks.amplitudes, axis=1))])
     return pair[0], pair[1]
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from daskab.errors import JobError
+from daskab.run.cluster import ClusterOptions
 from daskab.run.records import Failure, Record, Task
 
 
 class Executor(Protocol):
     """Runs the independent tasks of a stage, in any order."""
+
+    name: str  #: as in a job's ``[cluster]`` table
 
     def __enter__(self) -> Self: ...
 
@@ -27,23 +29,18 @@ class Executor(Protocol):
         ...
 
 
-def executor(name: str) -> Executor:
-    """Make an executor by name.
+def executor(options: ClusterOptions) -> Executor:
+    """Make the executor of a kind of cluster."""
+    match options.kind:
+        case "inline":
+            from daskab.run.executors.inline import Inline
 
-    Raises
-    ------
-    JobError
-        If there is none of that name.
-    """
-    if name == "inline":
-        from daskab.run.executors.inline import Inline
+            return Inline()
+        case "processes":
+            from daskab.run.executors.processes import Processes
 
-        return Inline()
-    if name == "processes":
-        from daskab.run.executors.processes import Processes
+            return Processes(options.workers, options.patience)
+        case "address":
+            from daskab.run.executors.address import Address
 
-        return Processes()
-    raise JobError(f"executor: {name!r} is not one of {', '.join(NAMES)}")
-
-
-NAMES = ("inline", "processes")
+            return Address(options)

@@ -12,6 +12,8 @@ from daskab.run.tasks import execute
 class Inline:
     """Runs tasks where the caller is."""
 
+    name = "inline"
+
     def __enter__(self) -> Self:
         return self
 

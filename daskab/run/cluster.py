@@ -1,0 +1,57 @@
+"""The ``[cluster]`` of a job, or of a file of its own: where tasks run."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import model_validator
+from pydantic.functional_validators import AfterValidator
+
+from daskab.run.sections import BesideJob, Count, Positive, Section, wrong
+
+PATIENCE = 60.0
+
+OF_KIND = {
+    "inline": set[str](),
+    "processes": {"workers", "patience"},
+    "address": {"address", "ca", "certificate", "key", "insecure", "patience"},
+}
+"""Which options a kind has; one that would be ignored is refused."""
+
+
+def _address(given: str) -> str:
+    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", given):
+        raise wrong(f"{given!r} is not an address such as tls://host:8786")
+    return given
+
+
+class ClusterOptions(Section):
+    """``[cluster]``: where tasks run. Every kind gives the same certificate, to the byte.
+
+    ``inline`` does one after another in this process, without Dask; ``processes`` begins a cluster of ``workers``
+    processes here (by default one a core); ``address`` uses the scheduler that runs at ``address``. Over ``tls://``
+    both sides show a certificate that ``ca`` has signed; ours is in ``certificate`` and ``key``. A scheduler that is
+    neither encrypted nor on this machine is refused unless ``insecure``. A run whose scheduler, or whose last worker,
+    is gone waits ``patience`` seconds for another.
+    """
+
+    kind: Literal["inline", "processes", "address"] = "inline"
+    workers: Count | None = None
+    address: Annotated[str, AfterValidator(_address)] | None = None
+    ca: BesideJob | None = None
+    certificate: BesideJob | None = None
+    key: BesideJob | None = None
+    insecure: bool = False
+    patience: Positive = PATIENCE
+
+    @model_validator(mode="after")
+    def _of_the_kind(self) -> ClusterOptions:
+        for name in sorted(self.model_fields_set - {"kind", *OF_KIND[self.kind]}):
+            raise wrong(f"given, but kind {self.kind!r} has no {name}", (name,))
+        if self.kind == "address":
+            encrypted = self.address is not None and self.address.startswith("tls://")
+            for name in ("address", *(("ca", "certificate", "key") if encrypted else ())):
+                if getattr(self, name) is None:
+                    raise wrong("missing", (name,))
+        return self

@@ -1,0 +1,63 @@
+"""A Dask scheduler that is running already, here or elsewhere, over TLS unless it is on this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from distributed import Client
+from distributed.security import Security
+
+from daskab.errors import ClusterError
+from daskab.run.cluster import ClusterOptions
+from daskab.run.executors.cluster import Cluster
+
+
+class Address(Cluster):
+    """Runs tasks on a running cluster, which is left running."""
+
+    name = "address"
+
+    def __init__(self, options: ClusterOptions) -> None:
+        super().__init__(options.patience)
+        assert options.address is not None  # ClusterOptions refuses that kind without one
+        self.address = options.address
+        self.files = options.ca, options.certificate, options.key
+        if not (self.encrypted or options.insecure or on_loopback(options.address)):
+            raise ClusterError(
+                f"cluster.address: {self.address!r} is not encrypted, and whoever reaches it can run code there; "
+                "use tls://, or say insecure = true"
+            )
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether what goes over the wire is."""
+        return self.address.startswith("tls://")
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """Join the cluster."""
+        security = None
+        if self.encrypted:
+            ca, certificate, key = map(str, self.files)
+            security = Security(
+                tls_ca_file=ca, tls_client_cert=certificate, tls_client_key=key, require_encryption=True
+            )
+        try:
+            client = Client(self.address, security=security, timeout=self.patience, set_as_default=False)
+        except (OSError, ValueError) as error:
+            what = (str(error.__cause__ or error) or type(error).__name__).partition("\n")[0]
+            raise ClusterError(f"{self.address}: no scheduler can be reached there ({what})") from None
+        with client:
+            yield client
+
+
+def on_loopback(address: str) -> bool:
+    """Whether an address like ``tcp://127.0.0.1:8786`` never leaves this machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,71 @@
+"""Before any work: whether every worker computes as this process does, and sees the run directory it would write to.
+
+Workers that come later are held to the same by `workspace.worker_workspace`, which every task opens.
+"""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from pathlib import Path
+from typing import Any
+
+from daskab.errors import ClusterError
+from daskab.run.plan import numerics
+
+
+def versions() -> dict[str, str]:
+    """All that two processes have to agree on to share a run."""
+    major, minor, _ = platform.python_version_tuple()
+    return {"python": f"{major}.{minor}", **numerics()}
+
+
+def greet(probe: str) -> tuple[dict[str, str], str]:
+    """On a worker: its versions, and what it reads in the probe; empty if it does not see it."""
+    try:
+        return versions(), Path(probe).read_text(encoding="utf-8")
+    except OSError:
+        return versions(), ""
+
+
+def shake_hands(client: Any, folder: str) -> None:
+    """Ask all workers of a cluster at once.
+
+    Raises
+    ------
+    ClusterError
+        Names the first worker that must not be given tasks of a run in ``folder``, and why.
+    """
+    token = uuid.uuid4().hex
+    probe = Path(folder) / f".probe-{token}"
+    probe.write_text(token, encoding="utf-8")
+    try:
+        answers = client.run(greet, str(probe), on_error="return")
+    finally:
+        probe.unlink(missing_ok=True)
+    there = client.nthreads()
+    for worker, answer in sorted(answers.items()):
+        # One that went away meanwhile is no matter; whoever comes in its place is checked by its first task.
+        if worker in there:
+            check_answer(worker, answer, token, folder)
+
+
+def check_answer(worker: str, answer: Any, token: str, folder: str) -> None:
+    """Raise ClusterError unless a worker may be given tasks."""
+    if isinstance(answer, OSError):  # Dask hangs up on a worker that does not understand what it is asked
+        raise ClusterError(f"worker {worker}: gave no answer; install daskab there, or look into its log")
+    if isinstance(answer, BaseException):
+        what = str(answer).partition("\n")[0]
+        raise ClusterError(f"worker {worker}: cannot run daskab ({type(answer).__name__}: {what}); install it there")
+    theirs, read = answer
+    check_versions(f"worker {worker}", theirs)
+    if read != token:
+        raise ClusterError(f"worker {worker}: does not see {folder}; put runs where all workers can read and write")
+
+
+def check_versions(who: str, theirs: dict[str, str]) -> None:
+    """Raise ClusterError if another process computes with other versions than this one."""
+    for name, here in versions().items():
+        there = theirs.get(name, "none")
+        if there != here:
+            raise ClusterError(f"{who}: has {name} {there}, here it is {here}; install the same everywhere")

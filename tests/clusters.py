@@ -1,0 +1,114 @@
+"""Real Dask schedulers and workers for tests, each a process of its own on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from examples import environment
+
+import daskab
+from daskab.run.cluster import ClusterOptions
+from daskab.run.executors.address import Address
+
+PATIENCE = 120.0
+
+
+class RunningCluster:
+    """A scheduler at one port, and workers, begun and killed one by one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self.begin_scheduler()
+
+    def begin_scheduler(self) -> subprocess.Popen[bytes]:
+        self.scheduler = self._begin(
+            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--no-show"
+        )
+        return self.scheduler
+
+    def begin_worker(self, path: Path | None = None, before: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+        """A worker of one thread; it finds what is in ``path`` before daskab, and is begun by what is ``before``."""
+        # Without a nanny the process is the worker, which can be stopped and killed by its id.
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
+        return self._begin("worker", self.address, *options, path=path, before=before)
+
+    def _begin(
+        self, what: str, *args: str, path: Path | None = None, before: tuple[str, ...] = ()
+    ) -> subprocess.Popen[bytes]:
+        env = environment()
+        if path is not None:
+            env["PYTHONPATH"] = f"{path}{os.pathsep}{env['PYTHONPATH']}"
+        with open(self.folder / f"{what}-{len(self.processes)}.log", "wb") as log:
+            process = subprocess.Popen(
+                [*before, sys.executable, "-m", f"distributed.cli.dask_{what}", *args],
+                stdout=log,
+                stderr=log,
+                env=env,
+                cwd=self.folder,
+            )
+        self.processes.append(process)
+        return process
+
+    def executor(self) -> Address:
+        """Of daskab, that runs tasks here."""
+        return Address(ClusterOptions(kind="address", address=self.address))
+
+    def close(self) -> None:
+        """End what was begun."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+
+
+@contextmanager
+def running_cluster(folder: Path, workers: int) -> Iterator[RunningCluster]:
+    """A scheduler with so many workers."""
+    cluster = RunningCluster(folder)
+    try:
+        for _ in range(workers):
+            cluster.begin_worker()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def other_daskab(folder: Path, version: str) -> Path:
+    """A folder to import daskab from that is of another version."""
+    package = Path(daskab.__file__).parent
+    shutil.copytree(package, folder / "daskab", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "daskab" / "_version.py").write_text(f'VERSION = "{version}"\n')
+    return folder
+
+
+def wait_for_records(runs: Path, least: int, running: subprocess.Popen[str] | None = None) -> None:
+    """Until some batches of a run's long stage are behind it."""
+    deadline = time.monotonic() + PATIENCE
+    while len(list(runs.glob("*/records/round*.json"))) < least:
+        assert running is None or running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def freeze(process: subprocess.Popen[bytes]) -> None:
+    """Stop a process in its tracks."""
+    process.send_signal(signal.SIGSTOP)
+
+
+def thaw(process: subprocess.Popen[bytes]) -> None:
+    """Let it go on."""
+    process.send_signal(signal.SIGCONT)
