@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,7 @@ from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
 from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
+from daskab.run.progress import Progress, Silent, Watchers
 from daskab.run.records import Record
 from daskab.run.status import look_at, runs_in
 from daskab.run.verify import verify_run
@@ -67,7 +69,7 @@ def run(job_file: Path, cluster: str | None, runs: Path, time_limit: float | Non
     code = 0
     for item in job_models(job, runs):
         label = f"{job.name}/{item.name}"
-        with Display(label) as progress:
+        with watched(label) as progress:
             outcome = certify_model(
                 item.model,
                 job.bound,
@@ -119,7 +121,7 @@ def certify(
     """Certify a trained model given as an .npz file."""
     options, where = bound_options(**given), read_cluster(cluster or "inline")
     model = load_model(model_file)
-    with Display(model_file.stem) as progress:
+    with watched(model_file.stem) as progress:
         outcome = certify_model(
             model,
             options,
@@ -234,8 +236,8 @@ def exit_code(certificate: Certificate, require_inputs: int | None) -> int:
     return 0 if proved else NOT_MET
 
 
-class Signals:
-    """Ctrl-C and SIGTERM: heeded at once, but while a run is shown between two of its tasks.
+class Signals(Silent):
+    """Ctrl-C and SIGTERM: heeded at once, but in the midst of a run between two of its tasks.
 
     An exception in the midst of a task leaves zarr with half its work done, and is lost where Python calls
     back. A second signal is always heeded at once.
@@ -256,34 +258,34 @@ class Signals:
         if self.caught:
             raise KeyboardInterrupt
 
-
-signals = Signals()
-
-
-class Display(ProgressDisplay):
-    """Progress of a run, which stops between two tasks when a signal comes."""
-
     def __enter__(self) -> Self:
-        signals.between_tasks = True
-        return super().__enter__()
+        self.between_tasks = True
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        signals.between_tasks = False
-        super().__exit__(kind, error, trace)
+        self.between_tasks = False
         if kind is None:
-            signals.heed()
+            self.heed()
 
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage begins."""
-        super().stage(name, total, done)
-        signals.heed()
+        self.heed()
 
     def advance(self, record: Record) -> None:
         """A task is done."""
-        super().advance(record)
-        signals.heed()
+        self.heed()
+
+
+signals = Signals()
+
+
+@contextmanager
+def watched(label: str) -> Iterator[Progress]:
+    """Progress of a run, shown, which stops between two tasks when a signal comes."""
+    with ProgressDisplay(label) as display, signals:
+        yield Watchers(display, signals)
 
 
 def main(argv: list[str] | None = None) -> None:

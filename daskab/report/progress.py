@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
+from daskab.run.progress import Begun, SoFar
 from daskab.run.records import Failure, Record
 
 LOG_EVERY = 30.0
 
 
 class ProgressDisplay:
-    """Shows the stages of a run; rich honours NO_COLOR and plain terminals."""
+    """Shows the stages of a run; rich honours NO_COLOR and plain terminals.
 
-    def __init__(self, label: str) -> None:
+    Parameters
+    ----------
+    label : what the run is called
+    console : default: standard error
+    every : seconds between two lines where the console is no terminal
+    """
+
+    def __init__(self, label: str, console: Console | None = None, every: float = LOG_EVERY) -> None:
         self._label = label
-        self._console = Console(stderr=True)
+        self._console = console or Console(stderr=True)
+        self._every = every
         self._live: Progress | None = None
         self._task = TaskID(0)
         self._name = ""
-        self._total = self._done = self._open = 0
+        self._total = self._done = self._done_here = 0
+        self._so_far: SoFar | None = None
+        self._begun = 0.0
         self._logged: float | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        # FORCE_COLOR, which CI systems set, makes rich take any file for a terminal.
+        if self._console.is_interactive and self._console.file.isatty():
             columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=None),  # what the rest leaves of the line
+                MofNCompleteColumn(table_column=Column(no_wrap=True)),
+                TextColumn("{task.fields[left]}"),
             )
             self._live = Progress(*columns, console=self._console, transient=True)
             self._live.start()
-            self._task = self._live.add_task(self._label, total=None)
+            self._task = self._live.add_task(self._label, total=None, left="")
         return self
 
     def __exit__(
@@ -46,27 +59,57 @@ class ProgressDisplay:
         if self._live is not None:
             self._live.stop()
 
+    def begin(self, run_id: str, how: Begun) -> None:
+        """A run begins; its stages say more."""
+
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage begins."""
-        self._name, self._total, self._done, self._open = name, total, done, 0
+        self._name, self._total, self._done, self._done_here = name, total, done, 0
+        self._begun = time.monotonic()
         self._show()
 
     def advance(self, record: Record) -> None:
         """A task is done."""
         self._done += 1
-        self._open += record.left_open
+        self._done_here += 1
         self._show()
 
     def fail(self, failure: Failure) -> None:
         """A task could not be done: said at once, and for good."""
-        self._console.print(f"{self._label}: {failure.task} {failure.why}; it is left out", highlight=False)
+        self._say(f"{self._label}: {failure.task} {failure.why}; it is left out")
+
+    def known(self, so_far: SoFar) -> None:
+        """What is certified has changed."""
+        self._so_far = so_far
+        self._show()
 
     def _show(self) -> None:
-        text = f"{self._label}: {self._name}" + (f", {self._open} sequences open" if self._open else "")
+        now = time.monotonic()
+        parts = [f"{self._label}: {self._name}", *self._certified()]
+        left = self._left(now)
         if self._live is not None:
-            self._live.update(self._task, description=text, completed=self._done, total=self._total)
+            text = "\n  ".join([parts[0], ", ".join(parts[1:])]) if parts[1:] else parts[0]
+            self._live.update(self._task, description=text, completed=self._done, total=self._total, left=left)
         elif self._logged is None:
-            self._logged = time.monotonic()  # compiling before the first stage does not count
-        elif time.monotonic() - self._logged >= LOG_EVERY:
-            self._logged = time.monotonic()
-            print(f"{text}, {self._done} of {self._total} tasks", file=sys.stderr, flush=True)
+            self._logged = now  # compiling before the first stage does not count
+        elif now - self._logged >= self._every:
+            self._logged = now
+            self._say(", ".join([*parts, f"{self._done} of {self._total} tasks", *filter(None, [left])]))
+
+    def _certified(self) -> list[str]:
+        if self._so_far is None:
+            return []
+        required, attack, open_inputs = self._so_far
+        if required is None:
+            return ["no attack exists", f"{open_inputs} inputs open"]
+        return [f"{required} certified", f"attack {attack or 'none found'}", f"{open_inputs} inputs open"]
+
+    def _left(self, now: float) -> str:
+        """What the rest of the stage takes if it goes on as before; how many stages follow is not known."""
+        if self._done_here == 0 or self._done == self._total:
+            return ""
+        left = (now - self._begun) / self._done_here * (self._total - self._done)
+        return f"{timedelta(seconds=round(left))} left in stage"
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -160,6 +160,13 @@ def required_by_sum(space: Workspace, upper: Array) -> int | None:
     return None if delta is None else inputs_required(largest_sums(upper, towards=math.inf), lower_side(delta))
 
 
+def required_by_all(model: KernelExpansion, by_sum: int | None, together: Joint) -> int | None:
+    """Fewest inputs an attack changes, by the sum and by what the searches exclude; None as in `required_by_sum`."""
+    if by_sum is None or together.excluded < by_sum:
+        return by_sum
+    return together.excluded + 1 if together.excluded < model.n_inputs else None
+
+
 def conclude(
     space: Workspace,
     units: UnitBounds,
@@ -200,11 +207,9 @@ def conclude(
             f"{space.folder}: input {model.input_names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
             "this is a fault in daskab, please report it with the run directory"
         )
-    required, at_best = by_sum, None
+    required, at_best = required_by_all(model, by_sum, together), None
     if model.delta is not None:
         at_best = inputs_required(largest_sums(attained, towards=-math.inf), model.delta)
-    if by_sum is not None and together.excluded >= by_sum:
-        required = together.excluded + 1 if together.excluded < model.n_inputs else None
     if attack is not None and (required is None or attack.n_inputs < required):
         raise IntegrityError(
             f"{space.folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "

@@ -9,10 +9,11 @@ from pathlib import Path
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Outcome, Progress, run_question
+from daskab.run.driver import Outcome, run_question
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
+from daskab.run.progress import Progress
 
 SETS_WORK = 400_000_000
 LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000

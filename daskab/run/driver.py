@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +25,16 @@ from daskab.run.aggregate import (
     done_records,
     enhanced_bound,
     met_attack,
+    required_by_all,
     required_by_sum,
     several_attack,
     unit_bounds,
 )
-from daskab.run.certificate import Certificate, Witnesses
+from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.executors import Executor
 from daskab.run.files import write_atomically
 from daskab.run.plan import Question, canonical_json
+from daskab.run.progress import Progress, Silent, SoFar
 from daskab.run.records import Failure, Record, Task
 from daskab.run.sizing import sized_plan
 from daskab.run.store import Evidence
@@ -41,35 +42,6 @@ from daskab.run.witnesses import best_known
 from daskab.run.workspace import Workspace, one_writer, open_workspace
 
 Array = NDArray[np.float64]
-
-
-class Progress(Protocol):
-    """Told how a run goes on; kernels and tasks never print."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """A stage of ``total`` tasks begins, ``done`` of them found finished."""
-        ...
-
-    def advance(self, record: Record) -> None:
-        """A task of the stage is finished."""
-        ...
-
-    def fail(self, failure: Failure) -> None:
-        """A task of the stage could not be done."""
-        ...
-
-
-class Silent:
-    """Progress nobody watches."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """Say nothing."""
-
-    def advance(self, record: Record) -> None:
-        """Say nothing."""
-
-    def fail(self, failure: Failure) -> None:
-        """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +52,7 @@ class Outcome:
     folder: Path
     sealed: bool  #: False when a time limit ended it or a task failed; the same command goes on
     found: bool  #: whether a sealed certificate was already there
+    failures: tuple[Failure, ...] = ()  #: tasks that could not be done
 
 
 def run_question(
@@ -111,18 +84,21 @@ def run_question(
         If the run directory is damaged in a way that running again does not mend.
     """
     folder = runs / question.run_id
+    progress = progress or Silent()
     with one_writer(folder):
         sealed = folder / "certificate.json"
         if sealed.exists():
+            progress.begin(question.run_id, "found")
             return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
         resumed = workspace.exists(folder)
+        progress.begin(question.run_id, "resumed" if resumed else "begun")
         if not resumed:
             workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
         space = open_workspace(folder, question)
         if resumed:
             Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
         deadline = None if time_limit is None else time.monotonic() + time_limit
-        return Drive(space, executor, deadline, progress or Silent()).run()
+        return Drive(space, executor, deadline, progress).run()
 
 
 def read_sealed(folder: Path, question: Question) -> Certificate:
@@ -152,6 +128,8 @@ class Drive:
         self.done: dict[str, Record] = {}
         self.failures: list[Failure] = []
         self.begun = datetime.now(UTC)
+        self.told: SoFar | None = None
+        self.next_look = -np.inf
 
     def run(self) -> Outcome:
         """All stages, then the certificate; sealed unless time ran out or a task failed."""
@@ -163,6 +141,7 @@ class Drive:
         if on_time and model.delta is not None:
             on_time = self.stage("joint attack", [Task("several", 0)])
         known = best_known(self.space, self.done, 0)
+        self.look(n_rounds, known[0])
         while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
@@ -170,22 +149,44 @@ class Drive:
             known = best_known(self.space, self.done, n_rounds)
             if plan.question.method != "adaptive":
                 break
+            self.look(n_rounds, known[0])
         units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))
         on_time = on_time and self.enhance(upper)
         by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
+        self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
         what = joint.scope(self.space, upper, by_sum, attacked, closed=units.open_inputs == 0)
         asked: list[joint.Search] = []
+        together = joint.conclude(self.space, asked, self.done)
         while on_time and what and (search := joint.prepare(self.space, what, asked)):
             tasks = self.space.tasks("joint", len(asked))
             asked.append(search)
             on_time = self.stage(f"search {len(asked)}", tasks)
-        together = joint.conclude(self.space, asked, self.done)
-        attack = met_attack(model, attack, together)
+            together = joint.conclude(self.space, asked, self.done)
+            attack = met_attack(model, attack, together)
+            self.tell(required_by_all(model, by_sum, together), attack, units.open_inputs)
         certificate = conclude(self.space, units, upper, known, by_sum, attack, together, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
-        return Outcome(certificate, self.space.folder, sealed=on_time, found=False)
+        return Outcome(certificate, self.space.folder, sealed=on_time, found=False, failures=tuple(self.failures))
+
+    def look(self, n_rounds: int, attained: Array) -> None:
+        """Tell what the rounds certify so far; it takes reading all of them, so a twentieth of the time at most."""
+        begun = time.monotonic()
+        if self.space.model.delta is None or begun < self.next_look:
+            return
+        units = unit_bounds(self.space, n_rounds, self.goal(attained), self.done)
+        by_sum = required_by_sum(self.space, units.bound.max(axis=(0, 2)))
+        self.tell(by_sum, several_attack(self.space, self.done), units.open_inputs)
+        ended = time.monotonic()
+        self.next_look = ended + 19 * (ended - begun)
+
+    def tell(self, required: int | None, attack: Attack | None, open_inputs: int) -> None:
+        """Tell what is certified, if that has changed."""
+        so_far = SoFar(required, None if attack is None else attack.n_inputs, open_inputs)
+        if self.space.model.delta is not None and so_far != self.told:
+            self.told = so_far
+            self.progress.known(so_far)
 
     def goal(self, attained: Array) -> Array:
         """Goal of every input, from what is known to be attained; none where slices are fixed."""

@@ -17,6 +17,8 @@ from daskab.run.certify import make_question
 from daskab.run.driver import Outcome, run_question
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
+from daskab.run.job import BoundOptions
+from daskab.run.progress import Begun, Silent, SoFar, Watchers
 from daskab.run.records import Record
 from daskab.run.workspace import one_writer, open_workspace
 
@@ -220,24 +222,61 @@ def test_one_writer_a_run(tmp_path: Path) -> None:
     assert ask(MODEL, FIXED, tmp_path).sealed
 
 
+class Listener(Silent):
+    """Remembers all it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, str]] = []
+        self.stages: list[tuple[str, int, int]] = []
+        self.tasks: list[str] = []
+        self.so_far: list[SoFar] = []
+
+    def begin(self, run_id: str, how: Begun) -> None:
+        self.begun.append((run_id, how))
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        self.stages.append((name, total, done))
+
+    def advance(self, record: Record) -> None:
+        self.tasks.append(record.task)
+
+    def known(self, so_far: SoFar) -> None:
+        self.so_far.append(so_far)
+
+
 def test_progress_hears_of_every_task(tmp_path: Path) -> None:
-    heard: list[tuple[str, int, int]] = []
-    advanced: list[str] = []
-
-    class Listener:
-        def stage(self, name: str, total: int, done: int) -> None:
-            heard.append((name, total, done))
-
-        def advance(self, record: Record) -> None:
-            advanced.append(record.task)
-
+    one, another = Listener(), Listener()
     question = make_question(MODEL, ADAPTIVE, ATTACK)
     ask(MODEL, ADAPTIVE, tmp_path, Logged(3))
-    outcome = run_question(question, MODEL, tmp_path, Inline(), progress=Listener())
-    assert sum(total for _, total, _ in heard) == n_tasks(outcome)
-    assert sum(done for _, _, done in heard) == 3
-    assert len(advanced) == n_tasks(outcome) - 3
-    assert [name for name, _, _ in heard][:3] == ["contributions", "attack", "joint attack"]
+    outcome = run_question(question, MODEL, tmp_path, Inline(), progress=Watchers(one, another))
+    assert vars(one) == vars(another)
+    assert one.begun == [(question.run_id, "resumed")]
+    assert sum(total for _, total, _ in one.stages) == n_tasks(outcome)
+    assert sum(done for _, _, done in one.stages) == 3
+    assert len(one.tasks) == n_tasks(outcome) - 3
+    assert [name for name, _, _ in one.stages][:3] == ["contributions", "attack", "joint attack"]
+    found = Listener()
+    run_question(question, MODEL, tmp_path, Inline(), progress=found)
+    assert vars(found) == vars(Listener()) | {"begun": [(question.run_id, "found")]}
+
+
+@pytest.mark.parametrize("bound", [ADAPTIVE, FIXED], ids=["adaptive", "fixed"])
+def test_progress_hears_what_is_certified_so_far(bound: BoundOptions, tmp_path: Path) -> None:
+    told = Listener()
+    question = make_question(MODEL, bound, ATTACK)
+    certificate = run_question(question, MODEL, tmp_path, Inline(), progress=told).certificate
+    assert told.begun == [(question.run_id, "begun")]
+    assert told.so_far[0] == (1, certificate.attack_inputs, MODEL.n_inputs)
+    assert told.so_far[-1] == (certificate.inputs_required, certificate.attack_inputs, certificate.open_inputs)
+    required = [so_far.inputs_required or 0 for so_far in told.so_far]
+    assert required == sorted(required)
+
+
+def test_of_a_model_without_thresholds_nothing_is_certified_so_far(tmp_path: Path) -> None:
+    model, told = MODEL.replace(latent_low=None, latent_high=None), Listener()
+    run_question(make_question(model, FIXED, ATTACK), model, tmp_path, Inline(), progress=told)
+    assert told.tasks
+    assert not told.so_far
 
 
 def test_a_run_removed_and_asked_for_again_in_one_process(whole: dict[str, Outcome], tmp_path: Path) -> None:
