@@ -17,11 +17,12 @@ from rich.console import Console
 from daskab._version import VERSION
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
+from daskab.report.junit import write_junit
 from daskab.report.plan import describe_plan
 from daskab.report.progress import ProgressDisplay
+from daskab.report.results import INCOMPLETE, Results, exit_code
 from daskab.report.runs import describe_run, describe_runs
 from daskab.report.verdict import bound_ratio, verdict
-from daskab.run.certificate import Certificate
 from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
@@ -33,8 +34,6 @@ from daskab.run.status import look_at, runs_in
 from daskab.run.verify import verify_run
 
 INTEGRITY = 4
-INCOMPLETE = 3
-NOT_MET = 1
 
 cluster_option = click.option(
     "--cluster",
@@ -48,6 +47,7 @@ time_option = click.option(
     metavar="SECONDS",
     help="Start no new task after this long; what is proved until then is reported as incomplete.",
 )
+report_path = click.Path(dir_okay=False, writable=True, path_type=Path)
 runs_path = click.Path(file_okay=False, path_type=Path)
 
 
@@ -62,32 +62,39 @@ def daskab() -> None:
 @cluster_option
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
 @time_option
-def run(job_file: Path, cluster: str | None, runs: Path, time_limit: float | None) -> int:
+@click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
+def run(
+    job_file: Path,
+    cluster: str | None,
+    runs: Path,
+    time_limit: float | None,
+    junit: Path | None,
+) -> int:
     """Run a job file: certify each of its models, going on where an earlier try stopped."""
     job = read_job(job_file)
     where = job.cluster if cluster is None else read_cluster(cluster)
-    code = 0
-    for item in job_models(job, runs):
-        label = f"{job.name}/{item.name}"
-        with watched(label) as progress:
-            outcome = certify_model(
-                item.model,
-                job.bound,
-                job.attack,
-                runs=runs,
-                cluster=where,
-                batch=job.run.batch,
-                time_limit=time_limit,
-                progress=progress,
-            )
-        certificate = outcome.certificate
-        accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
-        click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
-        click.echo(indent(verdict(certificate, item.classes, item.noun)))
-        state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
-        click.echo(f"  Run: {outcome.folder} ({state})\n")
-        code = max(code, exit_code(certificate, job.run.require_inputs))
-    return code
+    results = Results(job.name, [spec.name for spec in job.models], job.run.require_inputs)
+    with reported(results, junit):
+        for item in job_models(job, runs):
+            label = f"{job.name}/{item.name}"
+            with watched(label) as progress:
+                outcome = certify_model(
+                    item.model,
+                    job.bound,
+                    job.attack,
+                    runs=runs,
+                    cluster=where,
+                    batch=job.run.batch,
+                    time_limit=time_limit,
+                    progress=progress,
+                )
+                results.add(outcome)
+            accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
+            click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
+            click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
+            state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
+            click.echo(f"  Run: {outcome.folder} ({state})\n")
+    return results.code
 
 
 @daskab.command()
@@ -226,16 +233,6 @@ def indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def exit_code(certificate: Certificate, require_inputs: int | None) -> int:
-    """0 certified as required, 1 requirement not met, 3 incomplete."""
-    proved = certificate.no_attack_exists or (certificate.inputs_required or 0) >= (require_inputs or 0)
-    if require_inputs is not None and proved:
-        return 0
-    if not certificate.complete:
-        return INCOMPLETE
-    return 0 if proved else NOT_MET
-
-
 class Signals(Silent):
     """Ctrl-C and SIGTERM: heeded at once, but in the midst of a run between two of its tasks.
 
@@ -288,6 +285,25 @@ def watched(label: str) -> Iterator[Progress]:
         yield Watchers(display, signals)
 
 
+@contextmanager
+def reported(results: Results, junit: Path | None) -> Iterator[None]:
+    """Write the report of a job, however it ends."""
+    if junit is not None and not junit.absolute().parent.is_dir():
+        raise click.UsageError(f"{junit}: there is no such directory to write it in")
+    try:
+        yield
+    except BaseException as error:
+        results.stop(*ending(error))
+        raise
+    finally:
+        try:
+            if junit is not None:
+                write_junit(results, junit)
+        except OSError as error:
+            click.echo(f"daskab: {junit}: {error.strerror}; this report is not written", err=True)
+            results.code = results.code or 2
+
+
 def main(argv: list[str] | None = None) -> None:
     """Entry point: a person's mistake is one line on standard error, never a traceback."""
     signals.caught.clear()
@@ -303,23 +319,30 @@ def main(argv: list[str] | None = None) -> None:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         return int(command() or 0)
-    except DaskabError as error:
-        click.echo(f"daskab: {error}", err=True)
-        return error.exit_code
-    except click.ClickException as error:
-        message = error.format_message()
+    except (DaskabError, click.ClickException, click.Abort, KeyboardInterrupt, OSError) as error:
+        code, message = ending(error)
         # Asked nothing at all, click's message is the help text.
         click.echo(message if "\n" in message else f"daskab: {message}", err=True)
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        terminated = signals.caught[-1:] == [signal.SIGTERM]
-        how = "terminated" if terminated else "interrupted"
-        click.echo(f"daskab: {how}; the same command goes on from here", err=True)
-        return 128 + (signal.SIGTERM if terminated else signal.SIGINT)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"daskab: {where}{error.strerror or error}", err=True)
-        return 2
+        return code
+
+
+def ending(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of what ends a command."""
+    match error:
+        case DaskabError():
+            return error.exit_code, str(error)
+        case click.ClickException():
+            return error.exit_code, error.format_message()
+        case click.Abort() | KeyboardInterrupt():
+            terminated = signals.caught[-1:] == [signal.SIGTERM]
+            how = "terminated" if terminated else "interrupted"
+            code = 128 + (signal.SIGTERM if terminated else signal.SIGINT)
+            return code, f"{how}; the same command goes on from here"
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return 2, f"{where}{error.strerror or error}"
+        case _:  # a fault in daskab, whose traceback Python prints
+            return 1, f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":

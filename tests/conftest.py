@@ -10,8 +10,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from examples import Call, Said
 from hypothesis import HealthCheck, settings
 
+from daskab.cli import main
 from daskab.run.executors.processes import Processes
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,6 +40,20 @@ def problems() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("the problem suite is not here; set DASKAB_PROBLEMS to its folder")
     return Path(folder)
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command line in an empty folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: str | Path) -> Said:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            main([str(arg) for arg in args])
+        return Said(caught.value.code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 import daskab
-from daskab import KernelExpansion
+from daskab import KernelExpansion, save_model
 from daskab.run import workspace
 from daskab.run.certify import make_question
 from daskab.run.driver import Outcome, run_question
@@ -41,6 +41,39 @@ def mixed_model(m: int = 6, d: int = 3, seed: int = 1) -> KernelExpansion:
     )
     low, high = np.percentile(model.latent(lower + size * rng.random((200, d))), [1, 99])
     return model.replace(latent_low=float(low), latent_high=float(high), input_names=[f"in{j}" for j in range(d)])
+
+
+JOB = """\
+[bound]
+method = "fixed"
+slices = 3
+[attack]
+starts = 4
+[run]
+batch = 6
+"""
+
+
+def write_job(folder: Path, *models: str, require_inputs: int | None = None) -> Path:
+    """A job ``tiny`` of models that are bounded in a moment; of the first 2 inputs of 3 are certified, of others 1."""
+    lines = ['name = "tiny"']
+    for i, name in enumerate(models):
+        save_model(mixed_model() if i == 0 else mixed_model(4, 2, seed=5), folder / f"{name}.npz")
+        lines += ["[[model]]", f'name = "{name}"', f'file = "{name}.npz"']
+    required = "" if require_inputs is None else f"require_inputs = {require_inputs}\n"
+    (folder / "tiny.toml").write_text("\n".join(lines) + f"\n{JOB}{required}")
+    return folder / "tiny.toml"
+
+
+class Said:
+    """What a command printed, and its exit code."""
+
+    def __init__(self, code: object, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+Call = Callable[..., Said]
+"""Of the fixture ``call``."""
 
 
 class Logged(Inline):

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import environment, mixed_model, run_folder, snapshot
+from examples import Call, Said, environment, mixed_model, run_folder, snapshot
 
 import daskab
 from daskab import KernelExpansion, load_model, save_model
-from daskab.cli import main
 from daskab.run.certify import make_question
 from daskab.run.job import AttackOptions, bound_options
 from daskab.run.workspace import one_writer
@@ -24,30 +23,6 @@ from daskab.run.workspace import one_writer
 pytestmark = pytest.mark.filterwarnings("error")
 
 FIXED = ["--method", "fixed", "--slices", "3"]
-
-
-class Said:
-    """What a command printed, and its exit code."""
-
-    def __init__(self, code: object, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-Call = Callable[..., Said]
-
-
-@pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in an empty folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: str | Path) -> Said:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main([str(arg) for arg in args])
-        return Said(caught.value.code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
