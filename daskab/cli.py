@@ -20,6 +20,7 @@ from daskab.model.npz import load_model
 from daskab.report.junit import write_junit
 from daskab.report.plan import describe_plan
 from daskab.report.progress import ProgressDisplay
+from daskab.report.prometheus import check_textfile, write_textfile
 from daskab.report.results import INCOMPLETE, Results, exit_code
 from daskab.report.runs import describe_run, describe_runs
 from daskab.report.verdict import bound_ratio, verdict
@@ -63,18 +64,25 @@ def daskab() -> None:
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
 @time_option
 @click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
+@click.option(
+    "--prometheus",
+    type=report_path,
+    metavar="FILE.prom",
+    help="Write them for the textfile collector of Prometheus' node exporter.",
+)
 def run(
     job_file: Path,
     cluster: str | None,
     runs: Path,
     time_limit: float | None,
     junit: Path | None,
+    prometheus: Path | None,
 ) -> int:
     """Run a job file: certify each of its models, going on where an earlier try stopped."""
     job = read_job(job_file)
     where = job.cluster if cluster is None else read_cluster(cluster)
     results = Results(job.name, [spec.name for spec in job.models], job.run.require_inputs)
-    with reported(results, junit):
+    with reported(results, junit, prometheus):
         for item in job_models(job, runs):
             label = f"{job.name}/{item.name}"
             with watched(label) as progress:
@@ -286,22 +294,26 @@ def watched(label: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def reported(results: Results, junit: Path | None) -> Iterator[None]:
-    """Write the report of a job, however it ends."""
-    if junit is not None and not junit.absolute().parent.is_dir():
-        raise click.UsageError(f"{junit}: there is no such directory to write it in")
+def reported(results: Results, junit: Path | None, prometheus: Path | None) -> Iterator[None]:
+    """Write the reports of a job, however it ends."""
+    for path in (junit, prometheus):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"{path}: there is no such directory to write it in")
+    if prometheus is not None:
+        check_textfile(prometheus)
     try:
         yield
     except BaseException as error:
         results.stop(*ending(error))
         raise
     finally:
-        try:
-            if junit is not None:
-                write_junit(results, junit)
-        except OSError as error:
-            click.echo(f"daskab: {junit}: {error.strerror}; this report is not written", err=True)
-            results.code = results.code or 2
+        for path, write in ((junit, write_junit), (prometheus, write_textfile)):
+            try:
+                if path is not None:
+                    write(results, path)
+            except OSError as error:
+                click.echo(f"daskab: {path}: {error.strerror}; this report is not written", err=True)
+                results.code = results.code or 2
 
 
 def main(argv: list[str] | None = None) -> None:
