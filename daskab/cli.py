@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from daskab._version import VERSION
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
 from daskab.report.junit import write_junit
+from daskab.report.log import Log
 from daskab.report.plan import describe_plan
 from daskab.report.progress import ProgressDisplay
 from daskab.report.prometheus import check_textfile, write_textfile
@@ -48,6 +49,11 @@ time_option = click.option(
     metavar="SECONDS",
     help="Start no new task after this long; what is proved until then is reported as incomplete.",
 )
+log_option = click.option(
+    "--log",
+    metavar="FILE",
+    help="Append what happens to this file, one JSON object a line; - is standard error, in place of progress.",
+)
 report_path = click.Path(dir_okay=False, writable=True, path_type=Path)
 runs_path = click.Path(file_okay=False, path_type=Path)
 
@@ -63,6 +69,7 @@ def daskab() -> None:
 @cluster_option
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
 @time_option
+@log_option
 @click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
 @click.option(
     "--prometheus",
@@ -75,6 +82,7 @@ def run(
     cluster: str | None,
     runs: Path,
     time_limit: float | None,
+    log: str | None,
     junit: Path | None,
     prometheus: Path | None,
 ) -> int:
@@ -82,10 +90,10 @@ def run(
     job = read_job(job_file)
     where = job.cluster if cluster is None else read_cluster(cluster)
     results = Results(job.name, [spec.name for spec in job.models], job.run.require_inputs)
-    with reported(results, junit, prometheus):
+    with logged(log) as lines, reported(results, junit, prometheus):
         for item in job_models(job, runs):
             label = f"{job.name}/{item.name}"
-            with watched(label) as progress:
+            with watched(label, lines) as progress:
                 outcome = certify_model(
                     item.model,
                     job.bound,
@@ -97,6 +105,7 @@ def run(
                     progress=progress,
                 )
                 results.add(outcome)
+                lines.end(outcome)
             accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
             click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
             click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
@@ -111,6 +120,7 @@ def run(
 @cluster_option
 @click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
 @time_option
+@log_option
 @click.option("--rtol", type=float, help="Close every input that matters to this far above what it attains.")
 @click.option(
     "--method", help="adaptive (default); fixed: equal slices, every sequence; grid: so, by the paper's grid."
@@ -130,13 +140,14 @@ def certify(
     cluster: str | None,
     runs: Path | None,
     time_limit: float | None,
+    log: str | None,
     require_inputs: int | None,
     **given: object,
 ) -> int:
     """Certify a trained model given as an .npz file."""
     options, where = bound_options(**given), read_cluster(cluster or "inline")
     model = load_model(model_file)
-    with watched(model_file.stem) as progress:
+    with logged(log) as lines, watched(model_file.stem, lines) as progress:
         outcome = certify_model(
             model,
             options,
@@ -146,6 +157,7 @@ def certify(
             time_limit=time_limit,
             progress=progress,
         )
+        lines.end(outcome)
     certificate = outcome.certificate
     if as_json:
         click.echo(certificate.to_json())
@@ -287,10 +299,26 @@ signals = Signals()
 
 
 @contextmanager
-def watched(label: str) -> Iterator[Progress]:
-    """Progress of a run, shown, which stops between two tasks when a signal comes."""
-    with ProgressDisplay(label) as display, signals:
-        yield Watchers(display, signals)
+def watched(label: str, log: Log) -> Iterator[Progress]:
+    """Progress of a run, shown and logged, which stops between two tasks when a signal comes.
+
+    A log on standard error is not mixed with what is for people.
+    """
+    log.about(label)
+    with ExitStack() as stack:
+        shown = [] if log.path == "-" else [stack.enter_context(ProgressDisplay(label))]
+        yield Watchers(*shown, log, stack.enter_context(signals))
+
+
+@contextmanager
+def logged(path: str | None) -> Iterator[Log]:
+    """The log of a command, in which what ends it comes last."""
+    with Log(path) as log:
+        try:
+            yield log
+        except BaseException as error:
+            log.error(*ending(error))
+            raise
 
 
 @contextmanager

@@ -119,11 +119,22 @@ def interrupted(job: Path, runs: Path, signum: int, *options: str, least: int = 
 def test_killed_in_mid_run_it_goes_on(
     signum: int, code: int, line: str, job: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:
-    exit_code, err, n_records = interrupted(job, tmp_path, signum)
+    report, textfile, log, runs = (tmp_path / name for name in ("junit.xml", "chaos.prom", "log", "runs"))
+    options = ("--junit", str(report), "--prometheus", str(textfile), "--log", str(log))
+    exit_code, err, n_records = interrupted(job, runs, signum, *options)
     assert (exit_code, err.strip()) == (code, line)
-    folder = run_folder(tmp_path)
+    said = [json.loads(entry) for entry in log.read_text().splitlines()]
+    if line:
+        assert said[-1]["exit_code"] == code
+        assert f"daskab: {said[-1]['message']}" == line
+        assert f'<error message="{said[-1]["message"]}" />' in report.read_text()
+        assert f'daskab_exit_code{{job="chaos"}} {code}.0\n' in textfile.read_text()
+    else:
+        assert said[-1]["event"] in ("stage", "task")
+        assert sorted(tmp_path.iterdir()) == [log, runs]
+    folder = run_folder(runs)
     before = {p: p.read_bytes() for p in (folder / "records").glob("*.json")}
-    assert finish(job, tmp_path) == 0
+    assert finish(job, runs) == 0
     assert (folder / "certificate.json").read_bytes() == undisturbed
     assert len(before) == n_records
     assert len(list((folder / "records").iterdir())) > n_records
