@@ -6,7 +6,8 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
-from daskab.errors import IntegrityError
+from daskab.errors import DaskabError, IncompleteError, IntegrityError
 from daskab.model.expansion import KernelExpansion
 from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
@@ -82,10 +83,13 @@ def run_question(
         If another process is writing this run.
     IntegrityError
         If the run directory is damaged in a way that running again does not mend.
+    IncompleteError
+        If it cannot be written to, the disk being full for instance.
     """
     folder = runs / question.run_id
     progress = progress or Silent()
-    with one_writer(folder):
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    with one_writer(folder), storage_of(folder):
         sealed = folder / "certificate.json"
         if sealed.exists():
             progress.begin(question.run_id, "found")
@@ -97,8 +101,19 @@ def run_question(
         space = open_workspace(folder, question)
         if resumed:
             Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
-        deadline = None if time_limit is None else time.monotonic() + time_limit
         return Drive(space, executor, deadline, progress).run()
+
+
+@contextmanager
+def storage_of(folder: Path) -> Iterator[None]:
+    """Name the run in what the operating system says, which of a full disk names no file; nothing is sealed then."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, DaskabError):
+            raise
+        where = error.filename or folder
+        raise IncompleteError(f"{where}: {error.strerror or error}; mend it, and the same command goes on") from None
 
 
 def read_sealed(folder: Path, question: Question) -> Certificate:
