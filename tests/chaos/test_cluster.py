@@ -70,7 +70,9 @@ def test_a_killed_scheduler_and_its_workers_are_replaced(undisturbed: bytes, tmp
         assert executor.after <= 0
 
 
-def test_a_killed_scheduler_that_is_not_replaced(undisturbed: bytes, tmp_path: Path) -> None:
+def test_a_killed_scheduler_that_is_not_replaced(
+    undisturbed: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """One line and a run that goes on, under another executor here."""
     with running_cluster(tmp_path, workers=1) as cluster:
         executor = During(cluster, cluster.scheduler.kill)
@@ -80,6 +82,7 @@ def test_a_killed_scheduler_that_is_not_replaced(undisturbed: bytes, tmp_path: P
         ) as e:
             answer(executor, tmp_path / "runs")
         assert "\n" not in str(e.value)
+    assert capfd.readouterr().err == ""
     assert list((tmp_path / "runs").glob("*/records/round-*.json"))
     assert sealed(ask(MODEL, OPTIONS, tmp_path / "runs", cut=CUT)) == undisturbed
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
@@ -52,6 +53,7 @@ class Cluster(ABC):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.enter_context(quiet())
             self._client: Any = stack.enter_context(self.client())
             self._stack = stack.pop_all()
         self._met: set[str] = set()
@@ -171,3 +173,13 @@ class Cluster(ABC):
     def _begin_anew(self) -> None:
         self.__exit__()
         self.__enter__()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Dask's own messages off standard error: what matters of them, daskab says in one line."""
+    with ExitStack() as stack:
+        for handler in logging.getLogger("distributed").handlers:
+            stack.callback(handler.setLevel, handler.level)
+            handler.setLevel(logging.CRITICAL)
+        yield

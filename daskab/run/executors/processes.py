@@ -63,7 +63,7 @@ class Processes(Cluster):
                     processes=True,
                     dashboard_address="127.0.0.1:0",  # None is port 8787, and a warning where that is taken
                     host="127.0.0.1",
-                    silence_logs=logging.ERROR,
+                    silence_logs=logging.CRITICAL,
                 )
                 with_client = Client(cluster, set_as_default=False)
             with cluster, with_client as client:
