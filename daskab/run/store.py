@@ -7,6 +7,7 @@ status with 0 = missing; every chunk carries a checksum.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import warnings
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ Array = NDArray[Any]
 MISSING, OPEN, CLOSED = 0, 1, 2
 NOT_FOUND, FOUND = 1, 2  # of the n-input attack; 0 = missing there too
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # says nothing about what is there
 WRITE_ALL = {"write_empty_chunks": True}  # not kept in the store: given each time an array is opened
 
 
@@ -120,7 +122,7 @@ class Evidence:
         try:
             yield
         except (LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
-            if isinstance(error, IntegrityError):
+            if isinstance(error, IntegrityError) or getattr(error, "errno", None) in NO_ROOM:
                 raise
             what = str(error).partition("\n")[0]
             raise IntegrityError(f"{self.path}/{name}: unreadable ({what}); run again or move the run away") from None

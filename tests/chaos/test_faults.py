@@ -1,0 +1,167 @@
+"""Chaos: random schedules of faults. No certificate is ever wrong, no sealed one is lost, nothing hangs."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from chaos.faults import ENDS, WRITES, FaultyExecutor, FaultyStore, Killed
+from examples import ask, mixed_model, run_folder, sealed
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from daskab.errors import BusyError, IncompleteError, IntegrityError
+from daskab.run.certificate import Certificate
+from daskab.run.driver import Outcome
+from daskab.run.executors import Executor
+from daskab.run.job import bound_options
+from daskab.run.workspace import one_writer
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
+
+SCHEDULES = 220
+MODEL = mixed_model(3, 2)
+OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=40, pair_nodes=60, set_nodes=0)
+CUT = (8, 1, 60)
+LONGEST = 60
+"""Seconds a step may take before it counts as hung; most take less than one."""
+
+
+@cache
+def undisturbed() -> tuple[bytes, Certificate]:
+    """What the run comes to in peace."""
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = ask(MODEL, OPTIONS, Path(folder), cut=CUT)
+        return sealed(outcome), outcome.certificate
+
+
+@contextmanager
+def no_hang() -> Iterator[None]:
+    """Fail if what is in the context does not end."""
+
+    def hung(*_: object) -> NoReturn:
+        raise AssertionError("hangs")
+
+    before = signal.signal(signal.SIGALRM, hung)
+    signal.alarm(LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Faults(RuleBasedStateMachine):
+    """One run, and whatever happens to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = Path(tempfile.mkdtemp(prefix="daskab-faults-"))
+        self.damaged = False  # something was lost that nobody was told of
+
+    @property
+    def files(self) -> list[Path]:
+        """All files of the run but the lock."""
+        return sorted(path for path in self.runs.rglob("*") if path.is_file() and path.name != ".lock")
+
+    def attempt(self, executor: Executor | None = None, time_limit: float | None = None) -> Outcome | None:
+        """Give the command once and hold it to what is promised of it; None if it ended in one of the ways it may."""
+        before = {path: path.read_bytes() for path in self.runs.glob("*/certificate.json")}
+        try:
+            with no_hang():
+                outcome = ask(MODEL, OPTIONS, self.runs, executor, cut=CUT, time_limit=time_limit)
+        except (Killed, KeyboardInterrupt, IncompleteError):
+            outcome = None
+        except OSError:  # `ask` lays runs out itself
+            assert not list(self.runs.glob("*/plan.json"))
+            outcome = None
+        except IntegrityError:
+            assert self.damaged
+            outcome = None
+        assert all(path.read_bytes() == content for path, content in before.items())
+        content, truth = undisturbed()
+        if outcome is None:
+            return None
+        if outcome.sealed:
+            assert sealed(outcome) == content
+            return outcome
+        part = outcome.certificate
+        assert not part.complete
+        assert np.all(part.upper_bound >= truth.attained)
+        assert np.all(part.attained <= truth.upper_bound)
+        assert part.inputs_required <= truth.inputs_required
+        return outcome
+
+    @rule(number=st.integers(1, 120), how=st.sampled_from(WRITES))
+    def a_write_goes_wrong(self, number: int, how: str) -> None:
+        faults = FaultyStore(number, how)
+        self.damaged |= how in ("torn", "vanished")
+        with faults.at_work():
+            self.attempt()
+
+    @rule(
+        seed=st.integers(0, 2**32 - 1),
+        fails=st.sampled_from((0.0, 0.2)),
+        repeats=st.sampled_from((0.0, 0.5)),
+        most=st.integers(0, 14),
+        end=st.sampled_from(ENDS),
+    )
+    def the_cluster_goes_wrong(self, seed: int, fails: float, repeats: float, most: int, end: str) -> None:
+        self.attempt(FaultyExecutor(seed, fails=fails, repeats=repeats, most=most, end=end))
+
+    @rule()
+    def time_is_up(self) -> None:
+        self.attempt(time_limit=1e-3)
+
+    @precondition(lambda self: self.files)
+    @rule(which=st.integers(0), how=st.sampled_from(("flipped", "truncated", "empty", "deleted")))
+    def a_file_is_damaged(self, which: int, how: str) -> None:
+        path = self.files[which % len(self.files)]
+        content = path.read_bytes()
+        middle = len(content) // 2
+        self.damaged = True
+        if how == "deleted":
+            path.unlink()
+        elif how == "flipped" and content:
+            path.write_bytes(content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :])
+        else:
+            path.write_bytes(content[: 0 if how == "empty" else middle])
+
+    @precondition(lambda self: self.files)
+    @rule()
+    def another_is_on_it(self) -> None:
+        before = {path: path.read_bytes() for path in self.files}
+        with one_writer(run_folder(self.runs)), pytest.raises(BusyError):
+            ask(MODEL, OPTIONS, self.runs, cut=CUT)
+        assert {path: path.read_bytes() for path in self.files} == before
+
+    def teardown(self) -> None:
+        """In the end there is peace: the run is finished, or refused and then made anew."""
+        try:
+            outcome = self.attempt() or self.attempt()
+            if outcome is None:  # refused twice: it says to move the run away
+                shutil.rmtree(self.runs)
+                outcome = self.attempt()
+            assert outcome is not None
+            assert outcome.sealed
+        finally:
+            shutil.rmtree(self.runs)
+
+
+TestFaults = Faults.TestCase
+TestFaults.settings = settings(
+    max_examples=SCHEDULES,
+    stateful_step_count=4,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
