@@ -22,11 +22,15 @@ from daskab.joint.midpoint.search import can_search, root_node
 from daskab.joint.sets.candidates import candidates
 from daskab.joint.sets.nodes import FIRST, FOUND, SPLIT
 from daskab.joint.sets.search import pair_in, root_nodes
+from daskab.run import batches
 from daskab.run.records import Record
 from daskab.run.rounds import LEAST, NODES_A_ROUND
 from daskab.run.workspace import Workspace
 
 Array = NDArray[Any]
+
+PAIRS_A_SECOND = 1024
+"""Nodes of the search over pairs, with some hundred inputs."""
 
 PAIRS = 0
 """In the place of a set's size: the search over pairs, of any number of inputs."""
@@ -111,7 +115,11 @@ def lay_out(space: Workspace, search: Search, nodes: Array, asked: Sequence[Sear
     met = not pairs and bool(np.any(nodes[:, SPLIT] == FOUND))
     if nodes.shape[0] == 0 or share < LEAST or stuck or met:
         return False
-    batch = (space.plan.pair_batch if pairs else space.plan.set_batch)(share)
+    opened = None
+    if asked and asked[-1] == search:
+        opened = float(space.evidence.read(f"joint/{len(asked) - 1}/used").mean())
+    # A node of a set is dearer than one of a round, but there are fewer.
+    batch = batches.nodes(nodes.shape[0], PAIRS_A_SECOND if pairs else space.plan.node_batch, share, opened)
     space.evidence.create_joint_round(len(asked), batch, nodes, (share, *search))
     return True
 

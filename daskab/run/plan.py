@@ -24,9 +24,6 @@ from daskab.errors import IntegrityError
 SCHEMA = 3
 Method = Literal["adaptive", "fixed", "grid"]
 
-PAIR_NODES = 1024
-"""Nodes a task of the search over pairs opens: a second or two with some hundred inputs."""
-
 
 def canonical_json(value: Any) -> str:
     """One text for one value: sorted keys, no spaces, shortest floats, NaN refused."""
@@ -97,18 +94,6 @@ class Plan:
     def input_of(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
         """Input of each logical unit."""
         return units // (2 * self.n_sequences)
-
-    def pair_batch(self, allowance: int) -> int:
-        """Nodes a task of the search over pairs starts from, when each may open up to ``allowance``."""
-        return max(1, PAIR_NODES // max(1, allowance))
-
-    def set_batch(self, allowance: int) -> int:
-        """The same of the search over sets, whose nodes are dearer than those of a round but often fewer."""
-        return max(1, self.node_batch // max(1, allowance))
-
-    def round_batch(self, number: int, allowance: int) -> int:
-        """Nodes a task of a round starts from, when each may open up to ``allowance``."""
-        return self.batch if number == 0 else max(1, self.node_batch // max(1, allowance))
 
     def to_json(self) -> str:
         """Canonical text of the plan."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab.bound.nodes import UNIT
+from daskab.run import batches
 from daskab.run.plan import Plan
 from daskab.run.store import Evidence
 
@@ -31,9 +32,12 @@ def prepare(evidence: Evidence, plan: Plan, goal: Array, attained: Array, number
         nodes = open_nodes(evidence, number - 1)
         units = nodes[:, UNIT].astype(np.int64)
     share = allowance(evidence, plan, units, number)
-    if number > 0 and not share[plan.input_of(units)].any():
+    if number > 0 and not share.any():
         return 0
-    batch = plan.round_batch(number, int(share.max()))
+    batch = plan.batch
+    if number > 0:
+        opened = float(evidence.read(f"rounds/{number - 1}/used").mean())
+        batch = batches.nodes(units.size, plan.node_batch, int(share.max()), opened)
     evidence.create_round(number, batch, units.size, nodes, goal, share, attained)
     return units.size
 
@@ -60,4 +64,4 @@ def allowance(evidence: Evidence, plan: Plan, units: Ints, number: int) -> Ints:
     waiting = np.bincount(plan.input_of(units), minlength=plan.question.n_inputs)
     left = np.maximum(plan.question.node_budget - spent.astype(np.int64), 0)
     share = np.minimum(left // np.maximum(waiting, 1), NODES_A_ROUND)
-    return np.where(share >= LEAST, share, 0).astype(np.int64)
+    return np.where((share >= LEAST) & (waiting > 0), share, 0).astype(np.int64)

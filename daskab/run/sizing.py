@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -18,18 +17,11 @@ from daskab.bound.nodes import node_width
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
 from daskab.bound.units import bound_units, refine_nodes
+from daskab.run.batches import TARGET_SECONDS, items
 from daskab.run.plan import Plan, Question
 from daskab.run.rounds import NODES_A_ROUND
 
 Array = NDArray[np.float64]
-
-TARGET_SECONDS = 1.0
-"""A task's length: scheduling costs 1-3 ms, and a stopped run loses no more than what is in flight."""
-
-SHORTEST_SECONDS = 0.1
-EVEN_TASKS = 16
-"""A stage shorter than 16 s is cut into this many tasks, so that a few workers share it evenly, but into none
-so short that its overhead shows."""
 
 SAMPLES = 3
 SAMPLED_UNITS = 32
@@ -87,12 +79,6 @@ def sizes(plan: Plan, scaled: Scaled) -> Sizes:
         + grid_bytes,
         store_bytes=q.n_inputs * contribution_bytes + 8 * q.n_inputs**2 + 8 * 4 * plan.n_units,
     )
-
-
-def items(n_items: int, seconds_each: float) -> int:
-    """Items a task, of ``n_items`` that take about ``seconds_each``."""
-    seconds = min(max(n_items * seconds_each / EVEN_TASKS, SHORTEST_SECONDS), TARGET_SECONDS)
-    return max(1, min(n_items, math.ceil(seconds / max(seconds_each, 1e-9))))
 
 
 def measure(question: Question, s: Scaled) -> Pace:

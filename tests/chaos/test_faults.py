@@ -136,7 +136,7 @@ class Faults(RuleBasedStateMachine):
         else:
             path.write_bytes(content[: 0 if how == "empty" else middle])
 
-    @precondition(lambda self: self.files)
+    @precondition(lambda self: list(self.runs.glob("*/plan.json")))  # `ask` lays a run out before it is refused
     @rule()
     def another_is_on_it(self) -> None:
         before = {path: path.read_bytes() for path in self.files}

@@ -1,0 +1,35 @@
+"""How large tasks are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daskab.run.batches import EVEN_TASKS, LONGEST_SECONDS, items, nodes
+
+
+def test_a_long_stage_has_tasks_of_a_second() -> None:
+    assert items(100_000, 0.01) == 100
+    assert nodes(100_000, 500.0, most=10, opened=None) == 50
+    assert nodes(100_000, 500.0, most=250, opened=2.5) == 8  # no longer than four seconds at worst
+    assert nodes(100_000, 500.0, most=20, opened=2.5) == 100
+
+
+def test_a_short_stage_is_shared_and_a_tiny_one_is_not_cut_to_pieces() -> None:
+    assert items(800, 0.01) == 50  # 8 s
+    assert -(-800 // items(800, 0.01)) == EVEN_TASKS
+    assert items(20, 0.01) == 10  # of 0.1 s each
+
+
+@given(
+    st.integers(1, 10**6),
+    st.floats(1e-3, 1e6),
+    st.integers(1, 256),
+    st.one_of(st.none(), st.floats(0.0, 256.0)),
+)
+def test_no_task_can_take_much_longer_than_it_should(
+    n_nodes: int, per_second: float, most: int, opened: float | None
+) -> None:
+    size = nodes(n_nodes, per_second, most, opened)
+    assert 1 <= size <= n_nodes
+    assert size == 1 or size * most <= LONGEST_SECONDS * per_second
