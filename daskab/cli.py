@@ -225,13 +225,13 @@ def status(folder: Path, as_json: bool) -> int:
     type=click.FloatRange(0.0, 1.0),
     default=0.05,
     show_default=True,
-    help="Share of the run's tasks that are done anew, chosen at random.",
+    help="Share of the bounds proved again by a second path and of the tasks done anew, chosen at random.",
 )
 @click.option("--all", "everything", is_flag=True, help="Do all of them anew.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of that choice.")
 @cluster_option
 def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str | None) -> int:
-    """Check a sealed run: digests, witnesses in ball arithmetic, other attacks, a share of it done anew."""
+    """Check a sealed run: digests, witnesses, other attacks, a share of it proved by a second path and done anew."""
     code = 0
     with executor(read_cluster(cluster or "inline")) as workers:
         for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):

@@ -10,8 +10,21 @@ import pytest
 import daskab
 
 ROOT = Path(daskab.__file__).parent
-ROOMS = ["_version", "_compile", "errors", "datasets", "model", "bound", "joint", "attack", "run", "report", "cli"]
-PURE = {"bound", "joint", "attack"}
+ROOMS = [
+    "_version",
+    "_compile",
+    "errors",
+    "datasets",
+    "model",
+    "bound",
+    "joint",
+    "attack",
+    "recheck",
+    "run",
+    "report",
+    "cli",
+]
+PURE = {"bound", "joint", "attack", "recheck"}
 FORBIDDEN_IN_PURE = {
     "dask",
     "distributed",
@@ -56,6 +69,13 @@ def test_imports_point_up(path: Path) -> None:
             assert room(name) in above, f"{path}: {here} may not import {name}"
         if here in PURE:
             assert name.split(".")[0] not in FORBIDDEN_IN_PURE, f"{path}: {here} may not import {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "recheck").glob("*.py")), ids=lambda p: p.name)
+def test_the_second_path_shares_nothing_with_the_first(path: Path) -> None:
+    for name in imports(path):
+        assert not name.startswith("daskab") or room(name) in {"model", "recheck"}, f"{path}: imports {name}"
+        assert name.split(".")[0] != "numba", f"{path}: is compiled"
 
 
 def test_the_rule_can_fail(tmp_path: Path) -> None:

@@ -57,3 +57,7 @@ class Balls:
     def at_most(self, ball: Any, value: float) -> bool:
         """Whether all of a ball is at or below a number."""
         return bool(ball <= self._arb(value))
+
+    def above(self, ball: Any, value: float) -> bool:
+        """Whether all of a ball is above a number."""
+        return bool(ball > self._arb(value))

@@ -1,4 +1,5 @@
-"""Verify a sealed run: every digest, the witnesses in ball arithmetic, other attacks, a share of it done anew.
+"""Verify a sealed run: every digest, the witnesses in ball arithmetic, other attacks, a share of its bounds proved by
+a second path, and a share of its tasks done anew.
 
 Nothing is written into the run: what is done anew is done in a copy that is thrown away.
 """
@@ -10,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,12 @@ from daskab.attack.single import attack_input, start_points
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.run.balls import Balls
 from daskab.run.certificate import Certificate
+from daskab.run.checks import Check
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
 from daskab.run.plan import numerics
 from daskab.run.records import Failure, Record, Task
+from daskab.run.second import how_sure, second_path, sum_anew
 from daskab.run.tasks import finished
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
@@ -39,14 +42,6 @@ STARTS = 16
 """Inputs attacked again, and starting points for each."""
 
 
-class Check(NamedTuple):
-    """One thing that was verified, and what was found."""
-
-    name: str
-    held: bool
-    said: str
-
-
 def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> Iterator[Check]:
     """Verify a run step by step.
 
@@ -54,8 +49,9 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
     ----------
     folder : of a run with a sealed certificate
     executor : where tasks that are done anew run
-    share : of the tasks that are done anew, each at random; 0 to 1, at least one task unless 0
-    seed : of that choice and of the other attacks
+    share : of the bounds that are proved a second time and of the tasks that are done anew, each at random; 0 to 1, at
+        least one unless 0
+    seed : of those choices and of the other attacks
 
     Yields
     ------
@@ -86,7 +82,12 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
     yield check_records(space)
     yield from check_witnesses(space, certificate, balls, rng)
     yield check_other_attacks(space, certificate, rng, seed)
+    tally = second_path(space.model, certificate, balls, share, np.random.default_rng([seed, 2]))
+    yield tally.check
+    yield sum_anew(certificate)
     yield do_anew(space, executor, share, rng)
+    if tally.check.held:
+        yield how_sure(tally)
 
 
 def all_tasks(space: Workspace) -> list[Task]:

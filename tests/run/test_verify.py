@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,14 @@ from examples import ADAPTIVE, ask, mixed_model, snapshot
 
 from daskab.cli import main
 from daskab.errors import IncompleteError
+from daskab.run.balls import Balls
+from daskab.run.checks import Check
 from daskab.run.driver import Outcome
 from daskab.run.executors.inline import Inline
 from daskab.run.plan import canonical_json
+from daskab.run.second import Tally, how_sure, met, second_path, sum_anew
 from daskab.run.store import Evidence
-from daskab.run.verify import Check, verify_run
+from daskab.run.verify import verify_run
 
 MODEL = mixed_model()
 
@@ -53,7 +57,18 @@ def forge(folder: Path, **changes: object) -> None:
 def test_a_sound_run_passes_and_is_left_as_it_is(share: float, run: Path) -> None:
     before = snapshot(run)
     checks = verify(run, share)
-    assert list(checks) == ["plan", "seal", "records", "witnesses", "attack", "other attacks", "anew"]
+    assert list(checks) == [
+        "plan",
+        "seal",
+        "records",
+        "witnesses",
+        "attack",
+        "other attacks",
+        "second path",
+        "sum",
+        "anew",
+        "how sure",
+    ]
     assert all(check.held for check in checks.values())
     n_tasks = len(list((run / "records").glob("*.json")))
     assert f"{int(np.ceil(share * n_tasks))} of {n_tasks} tasks done anew" in checks["anew"].said
@@ -81,7 +96,7 @@ def test_a_lost_record_fails(run: Path) -> None:
 def test_a_forged_bound_fails(run: Path) -> None:
     certificate = json.loads((run / "certificate.json").read_text())
     forge(run, upper_bound=[0.5 * v for v in certificate["attained"]])
-    assert failed(run) >= {"witnesses", "other attacks", "anew"}
+    assert failed(run) >= {"witnesses", "other attacks", "second path", "anew"}
 
 
 def test_forged_witnesses_fail(run: Path) -> None:
@@ -93,7 +108,7 @@ def test_a_forged_number_of_inputs_fails(run: Path) -> None:
     certificate = json.loads((run / "certificate.json").read_text())
     assert certificate["attack_inputs"] is not None
     forge(run, inputs_required=certificate["attack_inputs"] + 1)
-    assert failed(run) >= {"other attacks", "anew"}
+    assert failed(run) >= {"other attacks", "sum", "anew"}
 
 
 def test_a_forged_attack_fails(run: Path) -> None:
@@ -101,6 +116,64 @@ def test_a_forged_attack_fails(run: Path) -> None:
     attack = certificate["attack"] | {"x": MODEL.lower.tolist()}
     forge(run, attack=attack)
     assert failed(run) >= {"attack", "anew"}
+
+
+def test_a_bound_a_little_too_low_is_refuted_and_one_alone_is_named(whole: Outcome) -> None:
+    certificate = whole.certificate
+    for lowered in range(MODEL.n_inputs):
+        upper = certificate.upper_bound.copy()
+        upper[lowered] = 0.999 * certificate.attained[lowered]
+        wrong = replace(certificate, upper_bound=upper)
+        tally = second_path(MODEL, wrong, Balls(MODEL), 1.0, np.random.default_rng(0))
+        assert not tally.check.held
+        assert f"input in{lowered} can change" in tally.check.said
+
+
+def test_an_undecided_bound_is_said_and_is_no_failure(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "all 3 bounds are proved twice" in verify(run, 1.0)["how sure"].said
+    monkeypatch.setattr("daskab.run.second.MOST_NODES", 1)
+    checks = verify(run, 1.0)
+    assert all(check.held for check in checks.values())
+    assert "0 of 3 bounds confirmed; 3 not decided in 1 nodes each, in0 first" in checks["second path"].said
+    assert "probability 0.00 if one bound is wrong" in checks["how sure"].said
+
+
+def test_bounds_sum_to_what_is_certified_exactly(whole: Outcome) -> None:
+    certificate = whole.certificate
+    upper = np.array([0.5, 0.25, 0.25])
+    exact = replace(
+        certificate,
+        latent_low=0.0,
+        latent_high=0.75,
+        upper_bound=upper,
+        inputs_required=2,
+        inputs_required_by_sum=2,
+        inputs_excluded_by_pairs=0,
+        inputs_excluded_by_sets=0,
+    )
+    assert sum_anew(exact).held
+    # 0.5 + 0.25 reaches 0.75 exactly: that three are needed does not follow, whatever rounding says.
+    assert not sum_anew(replace(exact, inputs_required=3, inputs_required_by_sum=3)).held
+    assert not sum_anew(replace(exact, inputs_required=3)).held
+    joint = sum_anew(replace(exact, inputs_required=3, inputs_excluded_by_sets=2))
+    assert joint.held
+    assert "rests on the search over several inputs" in joint.said
+    assert sum_anew(replace(exact, latent_high=1.5, inputs_required=None, inputs_required_by_sum=None)).held
+    assert not sum_anew(replace(exact, inputs_required=None, inputs_required_by_sum=None)).held
+    assert sum_anew(replace(exact, latent_high=None)).held
+
+
+def test_how_likely_wrong_bounds_are_met() -> None:
+    assert met(100, 1, 5, 0) == pytest.approx(0.05)
+    assert met(100, 1, 5, 1) == 0.0
+    assert met(10, 2, 10, 0) == 1.0
+    assert met(10, 2, 10, 1) == 1.0
+    assert met(10, 2, 5, 0) == pytest.approx(1.0 - 10 / 45)
+    rng = np.random.default_rng(0)
+    seen = np.mean([np.sum(rng.permutation(40)[:12] < 5) > 1 for _ in range(20_000)])
+    assert met(40, 5, 12, 1) == pytest.approx(seen, abs=0.01)
+    assert "no bound was proved a second time" in how_sure(Tally(10, 0, 0, Check("", True, ""))).said
+    assert "if one in 20 is (2 of 40)" in how_sure(Tally(40, 12, 1, Check("", True, ""))).said
 
 
 def test_an_unsealed_run_is_refused(run: Path) -> None:

@@ -1,0 +1,1 @@
+"""The second path: a certificate's bounds proved again by formulas and code of their own (see METHOD.md)."""
