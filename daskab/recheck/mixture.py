@@ -12,7 +12,7 @@ from daskab.recheck.problem import Problem
 Array = NDArray[np.float64]
 
 MOST_DIRECTIONS = 9
-INPUTS_A_DIRECTION = 3
+INPUTS_A_DIRECTION = 4
 """Directions are searched instead of inputs up to this many, and from this many inputs for each and one more."""
 
 NEWTON_STEPS = 12

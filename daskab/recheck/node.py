@@ -60,42 +60,60 @@ class Examined(NamedTuple):
 
 def examine(amplitude: Array, level: float, s: Bump, e: Bump, mixture: Mixture, radius: Array) -> Examined:
     """Test sum_i amplitude_i (e_i - s_i) mixture_i <= level on nodes with ``radius`` (n, 2 + k): of s, e and p."""
-    rs, re, rp = radius[:, :1], radius[:, 1:2], radius[:, 2:]
-    q = mixture.toward
-    sigma = np.einsum("nij,nj->ni", np.abs(q), rp)
-    rho = np.sqrt(np.sum(radius**2, axis=1))[:, None]
-    both = e.most + s.most
-    # How far a term may be off, as a share of its largest value.
-    share = ROUNDING * (1.0 + mixture.size) + 2.0 * mixture.slack
-    share = np.where(share < 0.01, share, np.inf)
-    expanded = share * (1.0 + sigma + e.far * re + s.far * rs + rho) ** 3
-    value, gradient, hessian = expansion(amplitude, s, e, mixture, radius, sigma)
-    largest = np.abs(amplitude) * np.exp(mixture.at + sigma)
-    off = np.sum(largest * (expanded * both + UNDERFLOW + np.where(mixture.at < LOST, both, 0.0)), axis=1)
-    off += UNDERFLOW * (1.0 + np.sum(np.abs(amplitude)))
+    rp = radius[:, 2:]
+    first, found = expanded(amplitude, level, s, e, mixture, radius, np.zeros(rp.shape))
+    # Again about where the first quadratic is highest.
+    again, _ = expanded(amplitude, level, s, e, mixture, radius, found.x[:, 2:] * rp)
 
-    quadratic = (value, gradient * radius, hessian * radius[:, :, None] * radius[:, None, :])
-    first, found = below(quadratic, level, np.zeros(value.size), rp)
-    # Again with the tangent of exp(|h|^2 / 2) where the first quadratic is highest.
-    again = below(quadratic, level, 0.5 * np.sum((found.x[:, 2:] * rp) ** 2, axis=1), rp)[0]
-
+    q, both = mixture.toward, e.most + s.most
     inside = np.minimum(np.abs(q), rp[:, None, :])
     most = np.exp(mixture.at + np.sum((np.abs(q) - 0.5 * inside) * inside, axis=2))
-    least = np.exp(mixture.at - sigma - 0.5 * np.sum(rp**2, axis=1)[:, None])
+    least = np.exp(mixture.at - np.einsum("nij,nj->ni", np.abs(q), rp) - 0.5 * np.sum(rp**2, axis=1)[:, None])
     high = np.where(amplitude > 0.0, e.most - s.least, s.most - e.least)
-    terms = high * np.where(high > 0.0, most, least) + (share * both + UNDERFLOW) * most
+    terms = high * np.where(high > 0.0, most, least) + (share_off(mixture) * both + UNDERFLOW) * most
     apart = np.sum(np.abs(amplitude) * (terms + UNDERFLOW), axis=1) - level
-    excess = np.fmin(np.fmin(first, again) + off, apart)
+    excess = np.fmin(np.fmin(first, again), apart)
     return Examined(np.where(np.isnan(excess), np.inf, excess), found.x, found.score)
 
 
-def expansion(
-    amplitude: Array, s: Bump, e: Bump, mixture: Mixture, radius: Array, sigma: Array
+def share_off(mixture: Mixture) -> Array:
+    """By what share of itself a term (n, M) may be off."""
+    share = ROUNDING * (1.0 + mixture.size) + 2.0 * mixture.slack
+    return np.where(share < 0.01, share, np.inf)
+
+
+def expanded(
+    amplitude: Array, level: float, s: Bump, e: Bump, mixture: Mixture, radius: Array, shift: Array
+) -> tuple[Array, Peak]:
+    """The excess (n,) by an expansion about the middle plus ``shift`` (n, k) in p."""
+    rs, re, rp = radius[:, :1], radius[:, 1:2], radius[:, 2:]
+    at = mixture.at + np.einsum("nij,nj->ni", mixture.toward, shift) - 0.5 * np.sum(shift**2, axis=1)[:, None]
+    q = mixture.toward - shift[:, None, :]
+    along = np.einsum("nij,nj->ni", q, shift)
+    sigma = np.einsum("nij,nj->ni", np.abs(q), rp)
+    low, high = -sigma - along, sigma - along
+    value, gradient, hessian = quadratic_above(amplitude, s, e, at, q, low, high, radius)
+    diagonal = np.arange(2, radius.shape[1])
+    hessian[:, diagonal, diagonal] -= level
+    # About the middle again, in radii.
+    pull = np.einsum("njk,nk->nj", hessian[:, :, 2:], shift)
+    value = value - level - np.sum(gradient[:, 2:] * shift, axis=1) + 0.5 * np.sum(pull[:, 2:] * shift, axis=1)
+    found = peak((gradient - pull) * radius, hessian * radius[:, :, None] * radius[:, None, :])
+
+    both = e.most + s.most
+    tau = 2.0 * sigma + e.far * re + s.far * rs + 2.0 * np.sqrt(np.sum(radius**2, axis=1))[:, None]
+    largest = np.abs(amplitude) * np.exp(at + np.maximum(high, 0.0))
+    off = largest * (share_off(mixture) * (1.0 + tau) ** 3 * both + UNDERFLOW + np.where(at < LOST, both, 0.0))
+    rounding = ROUNDING * level * (1.0 + 4.0 * np.sum(rp**2, axis=1)) + UNDERFLOW * (1.0 + np.sum(np.abs(amplitude)))
+    return value + found.most + off.sum(axis=1) + rounding, found
+
+
+def quadratic_above(
+    amplitude: Array, s: Bump, e: Bump, at: Array, q: Array, low: Array, high: Array, radius: Array
 ) -> tuple[Array, Array, Array]:
-    """Value (n,), gradient and Hessian in h of a quadratic above exp(|h|^2 / 2) times the change, on the whole node."""
+    """Value (n,), gradient, Hessian of a quadratic above exp(|h|^2 / 2) times the change where low <= q.h <= high."""
     rs, re = radius[:, :1], radius[:, 1:2]
-    q = mixture.toward
-    weight = np.where(mixture.at < LOST, 0.0, amplitude * np.exp(mixture.at))
+    weight = np.where(at < LOST, 0.0, amplitude * np.exp(at))
     size = np.abs(weight)
     held = weight * (e.value - s.value)
     by_s, by_e = -weight * s.slope, weight * e.slope
@@ -105,27 +123,15 @@ def expansion(
     gradient[:, 1] = by_e.sum(axis=1)
     gradient[:, 2:] = np.einsum("ni,nij->nj", held, q)
     hessian = np.zeros((n, width, width))
-    more, whole = size * np.expm1(sigma), size * np.exp(sigma) / 3.0
+    more, whole = size * np.maximum(np.expm1(high), -np.expm1(low)), size * np.exp(high) / 3.0
     hessian[:, 0, 0] = np.sum(-weight * s.bend + more * np.abs(s.bend) + whole * s.third * rs, axis=1)
     hessian[:, 1, 1] = np.sum(weight * e.bend + more * np.abs(e.bend) + whole * e.third * re, axis=1)
     hessian[:, 0, 2:] = hessian[:, 2:, 0] = np.einsum("ni,nij->nj", by_s, q)
     hessian[:, 1, 2:] = hessian[:, 2:, 1] = np.einsum("ni,nij->nj", by_e, q)
     moved = size * (np.abs(e.slope) * re + np.abs(s.slope) * rs)
-    bend = 2.0 * (held * curvature(np.where(held > 0.0, sigma, -sigma)) + moved * curvature(sigma))
+    bend = 2.0 * (held * curvature(np.where(held > 0.0, high, low)) + moved * curvature(high))
     hessian[:, 2:, 2:] = np.matmul(np.swapaxes(q * bend[:, :, None], 1, 2), q)
     return held.sum(axis=1), gradient, hessian
-
-
-def below(quadratic: tuple[Array, Array, Array], level: float, touch: Array, rp: Array) -> tuple[Array, Peak]:
-    """By how much (n,) the quadratic, given in radii, may exceed level * exp(touch) * (1 + |h|^2 / 2 - touch)."""
-    value, gradient, hessian = quadratic
-    lifted = level * np.exp(touch)
-    bent = hessian.copy()
-    diagonal = np.arange(2, gradient.shape[1])
-    bent[:, diagonal, diagonal] -= lifted[:, None] * rp**2
-    found = peak(gradient, bent)
-    rounding = ROUNDING * lifted * (1.0 + touch + np.sum(rp**2, axis=1))
-    return value - lifted * (1.0 - touch) + found.most + rounding, found
 
 
 def curvature(x: Array) -> Array:

@@ -14,18 +14,19 @@ from strategies import models
 from daskab import KernelExpansion
 from daskab.recheck import quadratic
 from daskab.recheck.mixture import Coordinates, Directions, Inputs, coordinates
-from daskab.recheck.node import LARGEST_THIRD, Bump, curvature, examine, expansion
+from daskab.recheck.node import LARGEST_THIRD, Bump, curvature, examine, quadratic_above
 from daskab.recheck.problem import Problem
 
 ctx.prec = 150
 seeds = st.integers(0, 2**32 - 1)
 
 
-def directions(problem: Problem) -> Coordinates:
-    """The directions between centres, however many."""
+def directions(problem: Problem, off: float = 0.0) -> Coordinates:
+    """The directions between centres, however many; not quite orthonormal, and not quite in their span."""
     mean = problem.others.mean(axis=0)
     sizes, basis = np.linalg.svd(problem.others - mean, full_matrices=False)[1:]
-    return Directions(problem, basis[sizes > 1e-12 * sizes[0]], mean)
+    basis = basis[sizes > 1e-12 * sizes[0]]
+    return Directions(problem, basis + off * np.cos(np.arange(basis.size)).reshape(basis.shape), mean)
 
 
 def few(seed: int) -> Problem:
@@ -44,17 +45,17 @@ def test_few_directions_are_searched_only_where_there_are_many_inputs() -> None:
         return coordinates(Problem.of(model, 0))
 
     assert isinstance(of(4, 30), Directions)
-    assert isinstance(of(4, 10), Inputs)
+    assert isinstance(of(4, 15), Inputs)
     assert isinstance(of(40, 30), Inputs)
     assert isinstance(of(1, 30), Inputs)
     assert of(3, 1).low.size == 0
 
 
-@given(seed=seeds)
-def test_a_mixture_is_never_below_one_common_share_of_the_kernels(seed: int) -> None:
+@given(seed=seeds, off=st.sampled_from([0.0, 1e-6, 1e-3]))
+def test_a_mixture_is_never_below_one_common_share_of_the_kernels(seed: int, off: float) -> None:
     rng = np.random.default_rng(seed)
     problem = few(seed)
-    where = directions(problem)
+    where = directions(problem, off)
     assert isinstance(where, Directions)
     z = problem.width * np.where(
         rng.random((40, 1)) < 0.5, rng.random((40, problem.width.size)), rng.random((40, 1)) < 0.5
@@ -68,8 +69,9 @@ def test_a_mixture_is_never_below_one_common_share_of_the_kernels(seed: int) -> 
     stands = mixture.at + np.einsum("nij,nj->ni", mixture.toward, h) - 0.5 * np.sum(h**2, axis=1)[:, None]
     kernels = -0.5 * np.sum((z[:, None] - problem.others) ** 2, axis=2)
     above = stands - kernels
-    assert np.all(above > -1e-9)
-    assert np.all(np.ptp(above, axis=1) < 1e-9 * (1.0 + mixture.size.max(axis=1)))
+    slack = 1e-9 * (1.0 + mixture.size) + mixture.slack
+    assert np.all(above > -slack)
+    assert np.all(np.ptp(above, axis=1) < 2.0 * slack.max(axis=1))
 
 
 def node_of(problem: Problem, where: Coordinates, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -95,17 +97,22 @@ def test_the_quadratic_lies_above_the_change_and_a_node_passes_only_at_a_level_a
     with np.errstate(all="ignore"):
         s, e = (Bump.of(problem.own, middle[:, i], radius[:, i]) for i in (0, 1))
         mixture, _ = where.mixture(middle[:, 2:], radius[:, 2:], middle[:, 2:], middle)
-        sigma = np.einsum("nij,nj->ni", np.abs(mixture.toward), radius[:, 2:])
-        value, gradient, hessian = expansion(problem.amplitude, s, e, mixture, radius, sigma)
         share = np.concatenate([rng.uniform(-1.0, 1.0, (60, radius.size)), rng.choice([-1.0, 1.0], (60, radius.size))])
-        h = share * radius
-        at = middle + h
-        change = problem.change(at[:, 0], at[:, 1], at[:, 2:])
+        shift = radius[0] * rng.choice([0.0, 1.0]) * rng.uniform(-1.0, 1.0, radius.size)
+        shift[:2] = 0.0
+        h = share * radius - shift
+        at = mixture.at + mixture.toward @ shift[2:] - 0.5 * np.sum(shift**2)
+        q = mixture.toward - shift[2:]
+        y = h[:, 2:] @ q[0].T
+        low, high = y.min(axis=0)[None], y.max(axis=0)[None]
+        value, gradient, hessian = quadratic_above(problem.amplitude, s, e, at, q, low, high, radius)
+        points = middle + share * radius
+        change = problem.change(points[:, 0], points[:, 1], points[:, 2:])
         above = value + h @ gradient[0] + 0.5 * np.einsum("nj,jk,nk->n", h, hessian[0], h)
         size = np.abs(problem.amplitude).sum() * (1.0 + problem.size.max())
         grown = np.exp(0.5 * np.sum(h[:, 2:] ** 2, axis=1))
-        fine = np.isfinite(above) & np.all(mixture.at > -600.0)
-        assert np.all((above - grown * change)[fine] >= -1e-12 * size * (grown + np.exp(sigma.max()))[fine])
+        fine = np.isfinite(above) & np.all(at > -600.0)
+        assert np.all((above - grown * change)[fine] >= -1e-11 * size * (grown + np.exp(high.max()))[fine])
         for level in (0.0, 0.999 * change.max(), change.max() * (1.0 - 1e-9)):
             if 0.0 <= level < change.max() - 1e-12 * size:
                 assert examine(problem.amplitude, level, s, e, mixture, radius).excess[0] > 0.0
@@ -117,9 +124,7 @@ def test_rounding_is_covered(model: KernelExpansion, seed: int, few_directions: 
     """On a node without width the level just below the true value, in ball arithmetic, must not pass."""
     rng = np.random.default_rng(seed)
     problem = Problem.of(model, int(rng.integers(model.n_inputs)))
-    where = (
-        directions(problem) if few_directions and problem.width.size > 1 and problem.own.size > 1 else Inputs(problem)
-    )
+    where = directions(problem) if few_directions and np.ptp(problem.others, axis=0).any() else Inputs(problem)
     z = problem.width * rng.random(problem.width.size)
     s, e = problem.reach * rng.random(2)
     total = arb(0)
