@@ -14,7 +14,7 @@ from strategies import models
 from daskab import KernelExpansion
 from daskab.recheck import quadratic
 from daskab.recheck.mixture import Coordinates, Directions, Inputs, coordinates
-from daskab.recheck.node import LARGEST_THIRD, Bump, curvature, examine, quadratic_above
+from daskab.recheck.node import LARGEST_THIRD, Bump, curvature, examine, expanded, quadratic_above
 from daskab.recheck.problem import Problem
 
 ctx.prec = 150
@@ -85,7 +85,7 @@ def node_of(problem: Problem, where: Coordinates, rng: np.random.Generator) -> t
     return 0.5 * (lo + hi)[None], 0.5 * (hi - lo)[None] * (1.0 + 1e-12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=400)
 @given(model=models(max_centres=8, max_inputs=6), seed=seeds)
 def test_the_quadratic_lies_above_the_change_and_a_node_passes_only_at_a_level_above_it(
     model: KernelExpansion, seed: int
@@ -98,7 +98,8 @@ def test_the_quadratic_lies_above_the_change_and_a_node_passes_only_at_a_level_a
         s, e = (Bump.of(problem.own, middle[:, i], radius[:, i]) for i in (0, 1))
         mixture, _ = where.mixture(middle[:, 2:], radius[:, 2:], middle[:, 2:], middle)
         share = np.concatenate([rng.uniform(-1.0, 1.0, (60, radius.size)), rng.choice([-1.0, 1.0], (60, radius.size))])
-        shift = radius[0] * rng.choice([0.0, 1.0]) * rng.uniform(-1.0, 1.0, radius.size)
+        sides = rng.uniform(-1.0, 1.0, radius.size)
+        shift = radius[0] * [np.zeros(radius.size), sides, np.sign(sides)][rng.integers(3)]
         shift[:2] = 0.0
         h = share * radius - shift
         at = mixture.at + mixture.toward @ shift[2:] - 0.5 * np.sum(shift**2)
@@ -113,6 +114,9 @@ def test_the_quadratic_lies_above_the_change_and_a_node_passes_only_at_a_level_a
         grown = np.exp(0.5 * np.sum(h[:, 2:] ** 2, axis=1))
         fine = np.isfinite(above) & np.all(at > -600.0)
         assert np.all((above - grown * change)[fine] >= -1e-11 * size * (grown + np.exp(high.max()))[fine])
+        level = float(rng.uniform(0.0, 1.5)) * max(change.max(), 0.0)
+        excess = expanded(problem.amplitude, level, s, e, mixture, radius, shift[None, 2:])[0][0]
+        assert not excess < np.max(grown * (change - level) - 1e-12 * size * grown)
         for level in (0.0, 0.999 * change.max(), change.max() * (1.0 - 1e-9)):
             if 0.0 <= level < change.max() - 1e-12 * size:
                 assert examine(problem.amplitude, level, s, e, mixture, radius).excess[0] > 0.0
