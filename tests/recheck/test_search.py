@@ -13,9 +13,10 @@ from strategies import models, points_of
 
 from daskab import KernelExpansion, certify
 from daskab.attack.attained import attained_change
+from daskab.recheck.climb import Path as Steps
 from daskab.recheck.climb import best_of, climb
 from daskab.recheck.problem import Problem, model_pair
-from daskab.recheck.search import search
+from daskab.recheck.search import Finding, search
 
 
 def few_centres(seed: int, m: int = 3, d: int = 20) -> KernelExpansion:
@@ -57,8 +58,27 @@ def test_it_never_confirms_less_than_some_path_attains(model: KernelExpansion, s
         path = climb(problem, ends[0, at], ends[1, at], np.delete(scaled, d, axis=1)[at])
     attained = attained_change(model, *model_pair(model, d, path.s, path.e, path.z))
     if attained > 0.0:
-        for share in (0.5, 0.99, 1.0 - 1e-6, 1.0 - 1e-12):
-            assert not search(problem, share * attained, 600).proved
+        level = attained * (1.0 - rng.choice([0.5, 1e-2, 1e-6, 1e-12]))
+        assert not search(problem, level, 300).proved
+        assert not blind_search(problem, level, 300).proved
+
+
+def blind_search(problem: Problem, level: float, most_nodes: int) -> Finding:
+    """A search that no path it meets can stop: what it proves it proves by its bounds alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daskab.recheck.search.best_of", lambda *_: Steps(0.0, 0.0, problem.width, 0.0))
+        patch.setattr(Problem, "change", lambda *_: np.zeros(1))
+        return search(problem, level, most_nodes)
+
+
+@pytest.mark.parametrize("model", [mixed_model(), few_centres(1), few_centres(2, m=4), dense(3)])
+def test_what_is_attained_is_open_without_its_attack_too(model: KernelExpansion) -> None:
+    for d in range(2):
+        problem = Problem.of(model, d)
+        best = best_of(problem, 8, 0)
+        attained = attained_change(model, *model_pair(model, d, best.s, best.e, best.z))
+        assert not blind_search(problem, (1.0 - 1e-9) * attained, 2000).proved
+        assert blind_search(problem, 1.02 * best.change, 20_000).proved
 
 
 @pytest.mark.parametrize("unit", [1e-120, 1e-9, 1e9, 1e120])
