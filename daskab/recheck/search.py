@@ -21,6 +21,9 @@ BATCH = 128
 MOST_CELLS = 4_000_000
 """Numbers in the largest array: with many centres and inputs a batch is smaller."""
 
+MOST_WORK = 10_000_000_000
+"""Operations, about: half a minute. With hundreds of inputs and as many directions few nodes can be afforded."""
+
 MOST_TERMS = 20_000
 """Centres plus inputs beyond which the rounding is not proved (METHOD 5)."""
 
@@ -56,7 +59,9 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
     low = np.concatenate([[0.0, 0.0], where.low])[None]
     high = np.concatenate([[problem.reach] * 2, where.high])[None]
     eta, excess = np.zeros((1, k)), np.array([np.inf])
-    batch = max(1, min(BATCH, MOST_CELLS // (problem.own.size * (k + 1))))
+    m, w = problem.own.size, k + 2
+    batch = max(1, min(BATCH, MOST_CELLS // (w * max(m, w))))
+    most_nodes = min(most_nodes, max(1, MOST_WORK // (w * w * (20 * w + m))))
     nodes = 0
     while low.shape[0]:
         if nodes >= most_nodes:

@@ -16,7 +16,7 @@ from daskab.run.certificate import Certificate
 from daskab.run.checks import Check
 
 MOST_NODES = 6000
-"""Nodes for one bound: seconds with a hundred centres and thirty inputs, a tenth of one with few of either."""
+"""Nodes for one bound: a few seconds with a hundred centres and thirty inputs."""
 
 ONE_IN = 20
 """The share of wrong bounds that the last line speaks of."""
@@ -57,9 +57,7 @@ def second_path(
     if len(chosen) < d_all:
         said += f", of {d_all} there are (inputs at random)"
     if undecided:
-        said += (
-            f"; {len(undecided)} not decided in {MOST_NODES} nodes each, {undecided[0]} first: neither right nor wrong"
-        )
+        said += f"; {len(undecided)} not decided in at most {MOST_NODES} nodes each, {undecided[0]} first"
     said += f"; {nodes} nodes"
     return Tally(d_all, len(chosen), len(undecided), Check("second path", True, said))
 
@@ -69,6 +67,8 @@ def sum_anew(certificate: Certificate) -> Check:
     low, high = certificate.latent_low, certificate.latent_high
     if low is None or high is None:
         return Check("sum", True, "the model has no thresholds, so no number of inputs follows from the bounds")
+    if not np.all(np.isfinite(certificate.upper_bound)):
+        return Check("sum", False, "a bound is not a finite number")
     delta, total = Fraction(high) - Fraction(low), Fraction(0)
     required = None
     for n, bound in enumerate(sorted(certificate.upper_bound.tolist(), reverse=True), 1):

@@ -134,7 +134,7 @@ def test_an_undecided_bound_is_said_and_is_no_failure(run: Path, monkeypatch: py
     monkeypatch.setattr("daskab.run.second.MOST_NODES", 1)
     checks = verify(run, 1.0)
     assert all(check.held for check in checks.values())
-    assert "0 of 3 bounds confirmed; 3 not decided in 1 nodes each, in0 first" in checks["second path"].said
+    assert "0 of 3 bounds confirmed; 3 not decided in at most 1 nodes each, in0 first" in checks["second path"].said
     assert "probability 0.00 if one bound is wrong" in checks["how sure"].said
 
 
@@ -161,6 +161,8 @@ def test_bounds_sum_to_what_is_certified_exactly(whole: Outcome) -> None:
     assert sum_anew(replace(exact, latent_high=1.5, inputs_required=None, inputs_required_by_sum=None)).held
     assert not sum_anew(replace(exact, inputs_required=None, inputs_required_by_sum=None)).held
     assert sum_anew(replace(exact, latent_high=None)).held
+    for wrong in (np.nan, np.inf):
+        assert not sum_anew(replace(exact, upper_bound=np.array([0.5, wrong, 0.25]))).held
 
 
 def test_how_likely_wrong_bounds_are_met() -> None:
