@@ -21,6 +21,7 @@ ROOMS = [
     "attack",
     "recheck",
     "run",
+    "verify",
     "report",
     "cli",
 ]

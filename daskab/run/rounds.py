@@ -38,7 +38,8 @@ def prepare(evidence: Evidence, plan: Plan, goal: Array, attained: Array, number
     if number > 0:
         opened = float(evidence.read(f"rounds/{number - 1}/used").mean())
         batch = batches.nodes(units.size, plan.node_batch, int(share.max()), opened)
-    evidence.create_round(number, batch, units.size, nodes, goal, share, attained)
+    refines = plan.question.method == "adaptive"
+    evidence.create_round(number, batch, units.size, nodes, goal, share, attained, refines=refines)
     return units.size
 
 

@@ -154,11 +154,21 @@ class Evidence:
         return slice(start, min(start + int(array.chunks[0]), int(array.shape[0])))
 
     def create_round(
-        self, number: int, batch: int, n_nodes: int, nodes: Array | None, goal: Array, allowance: Array, attained: Array
+        self,
+        number: int,
+        batch: int,
+        n_nodes: int,
+        nodes: Array | None,
+        goal: Array,
+        allowance: Array,
+        attained: Array,
+        *,
+        refines: bool,
     ) -> None:
         """Templates of a round, and what its tasks share: goal, allowance and attained change (D,) of every input.
 
-        ``nodes`` (n, width) are what it starts from; None in round 0, which starts from the logical units.
+        ``nodes`` (n, width) are what it starts from; None in round 0, which starts from the logical units. Tasks of a
+        round that ``refines`` use nodes up and hand others over; one that does not closes its units for good.
         """
         group = self._subgroup(f"rounds/{number}")
         chunk = (min(batch, n_nodes),)
@@ -167,10 +177,11 @@ class Evidence:
         _full(group, "attained", ("dimension",), attained)
         if nodes is not None:
             _full(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))
-        self._subgroup(f"rounds/{number}/frontier")
-        self._subgroup(f"rounds/{number}/found")
-        _empty(group, "used", ("node",), (n_nodes,), chunk)
         _empty(group, "closed", ("node",), (n_nodes,), chunk)
+        if refines:
+            self._subgroup(f"rounds/{number}/frontier")
+            self._subgroup(f"rounds/{number}/found")
+            _empty(group, "used", ("node",), (n_nodes,), chunk)
 
     def create_enhancement(self, number: int, dimension: int, slices: int, batch: int) -> None:
         """Template of an enhancement: one input cut anew, into ``slices``; kept if it is there already."""

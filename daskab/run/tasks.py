@@ -71,6 +71,8 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     if task.stage == "round":
         at = f"rounds/{task.round}"
         rows = space.evidence.rows(f"{at}/closed", task.index)
+        if space.plan.question.method != "adaptive":
+            return (read(f"{at}/closed", rows),)
         frontier, found = (space.evidence.read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
         return read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
     if task.stage == "joint":
@@ -141,28 +143,36 @@ def attack_several(space: Workspace, task: Task) -> Work:
     return Work((pair, status), 1)
 
 
+def round_batch(space: Workspace, task: Task) -> Work:
+    """A batch of a round, of the only one where slices are fixed."""
+    return (refine_batch if space.plan.question.method == "adaptive" else bound_batch)(space, task)
+
+
 def refine_batch(space: Workspace, task: Task) -> Work:
     """Bound a range of units (round 0) or take open nodes further (later), and hand back what is still open."""
     plan, s, number = space.plan, space.scaled, task.round
     read, at = space.evidence.read, f"rounds/{task.round}"
     rows = space.evidence.rows(f"{at}/closed", task.index)
-    if plan.question.method == "adaptive":
-        goal = read(f"{at}/goal")
-        nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, at, rows)
-        allowance, attained = read(f"{at}/allowance"), read(f"{at}/attained")
-        closed, used, frontier, found = refine_nodes(
-            nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
-        )
-    else:
-        first, tables = stored_contributions(space, rows)
-        closed = fixed_bounds(space, rows, plan.question.slices, first, tables)
-        used = np.ones(closed.size)
-        frontier, found = np.empty((0, 0)), np.empty((0, space.model.n_inputs + 3))
+    goal, allowance, attained = read(f"{at}/goal"), read(f"{at}/allowance"), read(f"{at}/attained")
+    nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, at, rows)
+    closed, used, frontier, found = refine_nodes(
+        nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
+    )
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write_rows(f"{at}/found", task.index, found)
     space.evidence.write(f"{at}/used", rows, used)
     space.evidence.write(f"{at}/closed", rows, closed)
     return Work((closed, used, frontier, found), closed.size, int(used.sum()), frontier.shape[0])
+
+
+def bound_batch(space: Workspace, task: Task) -> Work:
+    """Bound a range of units for good."""
+    at = f"rounds/{task.round}/closed"
+    rows = space.evidence.rows(at, task.index)
+    first, tables = stored_contributions(space, rows)
+    closed = fixed_bounds(space, rows, space.plan.question.slices, first, tables)
+    space.evidence.write(at, rows, closed)
+    return Work((closed,), closed.size, closed.size)
 
 
 def search_batch(space: Workspace, task: Task) -> Work:
@@ -243,7 +253,7 @@ STAGES = {
     "contributions": fill_block,
     "attack": attack_block,
     "several": attack_several,
-    "round": refine_batch,
+    "round": round_batch,
     "joint": search_batch,
     "enhancement": enhance_batch,
 }

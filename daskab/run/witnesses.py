@@ -32,7 +32,7 @@ def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tupl
             attained[rows] = space.evidence.read("search/attained", rows)
             x[rows] = space.evidence.read("search/witness", rows)
             moved_to[rows] = space.evidence.read("search/witness_to", rows)
-    for number in range(n_rounds):
+    for number in range(n_rounds if space.plan.question.method == "adaptive" else 0):
         for task in space.tasks("round", number):
             if task.key not in done:
                 continue

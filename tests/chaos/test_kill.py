@@ -351,7 +351,7 @@ def test_what_the_client_lays_out_is_laid_out_again(how: str, copy: Path, done: 
     certificate, did = again(copy)
     assert certificate == sealed(done)
     # Without the metadata of its arrays, all of a round is done again.
-    assert did <= {"round-0-000001", "round-1-000000", "round-1-000001"}
+    assert all(task == "round-0-000001" or task.startswith("round-1-") for task in did)
     assert all(path.exists() for path in laid_out)
 
 

@@ -1,27 +1,17 @@
-"""The command line: parses, calls, prints. Standard output is for results, standard error for the rest."""
+"""The commands: each parses, calls, prints."""
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 import click
 from rich.console import Console
 
 from daskab._version import VERSION
-from daskab.errors import DaskabError
+from daskab.cli.watching import logged, reported, watched
 from daskab.model.npz import load_model
-from daskab.report.junit import write_junit
-from daskab.report.log import Log
 from daskab.report.plan import describe_plan
-from daskab.report.progress import ProgressDisplay
-from daskab.report.prometheus import check_textfile, write_textfile
 from daskab.report.results import INCOMPLETE, Results, exit_code
 from daskab.report.runs import describe_run, describe_runs
 from daskab.report.verdict import bound_ratio, verdict
@@ -30,10 +20,8 @@ from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
 from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
-from daskab.run.progress import Progress, Silent, Watchers
-from daskab.run.records import Record
 from daskab.run.status import look_at, runs_in
-from daskab.run.verify import verify_run
+from daskab.verify.run import verify_run
 
 INTEGRITY = 4
 
@@ -251,139 +239,3 @@ def schema() -> int:
 def indent(text: str) -> str:
     """Every line two spaces in."""
     return "\n".join(f"  {line}" for line in text.splitlines())
-
-
-class Signals(Silent):
-    """Ctrl-C and SIGTERM: heeded at once, but in the midst of a run between two of its tasks.
-
-    An exception in the midst of a task leaves zarr with half its work done, and is lost where Python calls
-    back. A second signal is always heeded at once.
-    """
-
-    def __init__(self) -> None:
-        self.caught: list[int] = []
-        self.between_tasks = False
-
-    def handle(self, signum: int, frame: object) -> None:
-        """Called by Python when a signal comes."""
-        self.caught.append(signum)
-        if len(self.caught) > 1 or not self.between_tasks:
-            raise KeyboardInterrupt
-
-    def heed(self) -> None:
-        """Stop here if a signal came."""
-        if self.caught:
-            raise KeyboardInterrupt
-
-    def __enter__(self) -> Self:
-        self.between_tasks = True
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.between_tasks = False
-        if kind is None:
-            self.heed()
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """A stage begins."""
-        self.heed()
-
-    def advance(self, record: Record) -> None:
-        """A task is done."""
-        self.heed()
-
-
-signals = Signals()
-
-
-@contextmanager
-def watched(label: str, log: Log) -> Iterator[Progress]:
-    """Progress of a run, shown and logged, which stops between two tasks when a signal comes.
-
-    A log on standard error is not mixed with what is for people.
-    """
-    log.about(label)
-    with ExitStack() as stack:
-        shown = [] if log.path == "-" else [stack.enter_context(ProgressDisplay(label))]
-        yield Watchers(*shown, log, stack.enter_context(signals))
-
-
-@contextmanager
-def logged(path: str | None) -> Iterator[Log]:
-    """The log of a command, in which what ends it comes last."""
-    with Log(path) as log:
-        try:
-            yield log
-        except BaseException as error:
-            log.error(*ending(error))
-            raise
-
-
-@contextmanager
-def reported(results: Results, junit: Path | None, prometheus: Path | None) -> Iterator[None]:
-    """Write the reports of a job, however it ends."""
-    for path in (junit, prometheus):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise click.UsageError(f"{path}: there is no such directory to write it in")
-    if prometheus is not None:
-        check_textfile(prometheus)
-    try:
-        yield
-    except BaseException as error:
-        results.stop(*ending(error))
-        raise
-    finally:
-        for path, write in ((junit, write_junit), (prometheus, write_textfile)):
-            try:
-                if path is not None:
-                    write(results, path)
-            except OSError as error:
-                click.echo(f"daskab: {path}: {error.strerror}; this report is not written", err=True)
-                results.code = results.code or 2
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Entry point: a person's mistake is one line on standard error, never a traceback."""
-    signals.caught.clear()
-    before = [(number, signal.signal(number, signals.handle)) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        code = _guarded(lambda: daskab.main(argv, standalone_mode=False))
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
-    sys.exit(code)
-
-
-def _guarded(command: Callable[[], Any]) -> int:
-    try:
-        return int(command() or 0)
-    except (DaskabError, click.ClickException, click.Abort, KeyboardInterrupt, OSError) as error:
-        code, message = ending(error)
-        # Asked nothing at all, click's message is the help text.
-        click.echo(message if "\n" in message else f"daskab: {message}", err=True)
-        return code
-
-
-def ending(error: BaseException) -> tuple[int, str]:
-    """Exit code and message of what ends a command."""
-    match error:
-        case DaskabError():
-            return error.exit_code, str(error)
-        case click.ClickException():
-            return error.exit_code, error.format_message()
-        case click.Abort() | KeyboardInterrupt():
-            terminated = signals.caught[-1:] == [signal.SIGTERM]
-            how = "terminated" if terminated else "interrupted"
-            code = 128 + (signal.SIGTERM if terminated else signal.SIGINT)
-            return code, f"{how}; the same command goes on from here"
-        case OSError():
-            where = f"{error.filename}: " if error.filename else ""
-            return 2, f"{where}{error.strerror or error}"
-        case _:  # a fault in daskab, whose traceback Python prints
-            return 1, f"{type(error).__name__}: {error}"
-
-
-if __name__ == "__main__":
-    main()

@@ -11,9 +11,9 @@ import numpy as np
 from daskab.model.expansion import KernelExpansion
 from daskab.recheck.problem import Problem, model_pair
 from daskab.recheck.search import search
-from daskab.run.balls import Balls
 from daskab.run.certificate import Certificate
-from daskab.run.checks import Check
+from daskab.verify.balls import Balls
+from daskab.verify.checks import Check
 
 MOST_NODES = 6000
 """Nodes for one bound: a few seconds with a hundred centres and thirty inputs."""

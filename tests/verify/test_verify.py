@@ -14,14 +14,14 @@ from examples import ADAPTIVE, ask, mixed_model, snapshot
 
 from daskab.cli import main
 from daskab.errors import IncompleteError
-from daskab.run.balls import Balls
-from daskab.run.checks import Check
 from daskab.run.driver import Outcome
 from daskab.run.executors.inline import Inline
 from daskab.run.plan import canonical_json
-from daskab.run.second import Tally, how_sure, met, second_path, sum_anew
 from daskab.run.store import Evidence
-from daskab.run.verify import verify_run
+from daskab.verify.balls import Balls
+from daskab.verify.checks import Check
+from daskab.verify.run import verify_run
+from daskab.verify.second import Tally, how_sure, met, second_path, sum_anew
 
 MODEL = mixed_model()
 
@@ -131,7 +131,7 @@ def test_a_bound_a_little_too_low_is_refuted_and_one_alone_is_named(whole: Outco
 
 def test_an_undecided_bound_is_said_and_is_no_failure(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all 3 bounds are proved twice" in verify(run, 1.0)["how sure"].said
-    monkeypatch.setattr("daskab.run.second.MOST_NODES", 1)
+    monkeypatch.setattr("daskab.verify.second.MOST_NODES", 1)
     checks = verify(run, 1.0)
     assert all(check.held for check in checks.values())
     assert "0 of 3 bounds confirmed; 3 not decided in at most 1 nodes each, in0 first" in checks["second path"].said
@@ -185,7 +185,7 @@ def test_an_unsealed_run_is_refused(run: Path) -> None:
 
 
 def test_another_versions_run_is_not_done_anew(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daskab.run.verify.numerics", lambda: {"kernels": "others"})
+    monkeypatch.setattr("daskab.verify.run.numerics", lambda: {"kernels": "others"})
     assert failed(run) == {"anew"}
 
 

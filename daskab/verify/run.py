@@ -20,17 +20,17 @@ from daskab.attack.attained import attained_change, crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.errors import IncompleteError, IntegrityError
-from daskab.run.balls import Balls
 from daskab.run.certificate import Certificate
-from daskab.run.checks import Check
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
 from daskab.run.plan import numerics
 from daskab.run.records import Failure, Record, Task
-from daskab.run.second import how_sure, second_path, sum_anew
 from daskab.run.tasks import finished
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
+from daskab.verify.balls import Balls
+from daskab.verify.checks import Check
+from daskab.verify.second import how_sure, second_path, sum_anew
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,5 @@
+"""``python -m daskab.cli``."""
+
+from daskab.cli.entry import main
+
+main()

@@ -1,0 +1,84 @@
+"""What goes on beside a command: progress, logs, reports, and how whatever ends it is told."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from daskab.cli.signals import signals
+from daskab.errors import DaskabError
+from daskab.report.junit import write_junit
+from daskab.report.log import Log
+from daskab.report.progress import ProgressDisplay
+from daskab.report.prometheus import check_textfile, write_textfile
+from daskab.report.results import Results
+from daskab.run.progress import Progress, Watchers
+
+
+@contextmanager
+def watched(label: str, log: Log) -> Iterator[Progress]:
+    """Progress of a run, shown and logged, which stops between two tasks when a signal comes.
+
+    A log on standard error is not mixed with what is for people.
+    """
+    log.about(label)
+    with ExitStack() as stack:
+        shown = [] if log.path == "-" else [stack.enter_context(ProgressDisplay(label))]
+        yield Watchers(*shown, log, stack.enter_context(signals))
+
+
+@contextmanager
+def logged(path: str | None) -> Iterator[Log]:
+    """The log of a command, in which what ends it comes last."""
+    with Log(path) as log:
+        try:
+            yield log
+        except BaseException as error:
+            log.error(*ending(error))
+            raise
+
+
+@contextmanager
+def reported(results: Results, junit: Path | None, prometheus: Path | None) -> Iterator[None]:
+    """Write the reports of a job, however it ends."""
+    for path in (junit, prometheus):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"{path}: there is no such directory to write it in")
+    if prometheus is not None:
+        check_textfile(prometheus)
+    try:
+        yield
+    except BaseException as error:
+        results.stop(*ending(error))
+        raise
+    finally:
+        for path, write in ((junit, write_junit), (prometheus, write_textfile)):
+            try:
+                if path is not None:
+                    write(results, path)
+            except OSError as error:
+                click.echo(f"daskab: {path}: {error.strerror}; this report is not written", err=True)
+                results.code = results.code or 2
+
+
+def ending(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of what ends a command."""
+    match error:
+        case DaskabError():
+            return error.exit_code, str(error)
+        case click.ClickException():
+            return error.exit_code, error.format_message()
+        case click.Abort() | KeyboardInterrupt():
+            terminated = signals.caught[-1:] == [signal.SIGTERM]
+            how = "terminated" if terminated else "interrupted"
+            code = 128 + (signal.SIGTERM if terminated else signal.SIGINT)
+            return code, f"{how}; the same command goes on from here"
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return 2, f"{where}{error.strerror or error}"
+        case _:  # a fault in daskab, whose traceback Python prints
+            return 1, f"{type(error).__name__}: {error}"
