@@ -66,7 +66,7 @@ class ProgressDisplay:
         """A stage begins."""
         self._name, self._total, self._done, self._done_here = name, total, done, 0
         self._begun = time.monotonic()
-        self._show()
+        self._show(at_once=True)
 
     def advance(self, record: Record) -> None:
         """A task is done."""
@@ -81,15 +81,17 @@ class ProgressDisplay:
     def known(self, so_far: SoFar) -> None:
         """What is certified has changed."""
         self._so_far = so_far
-        self._show()
+        self._show(at_once=True)
 
-    def _show(self) -> None:
+    def _show(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         parts = [f"{self._label}: {self._name}", *self._certified()]
         left = self._left(now)
         if self._live is not None:
             text = "\n  ".join([parts[0], ", ".join(parts[1:])]) if parts[1:] else parts[0]
-            self._live.update(self._task, description=text, completed=self._done, total=self._total, left=left)
+            self._live.update(
+                self._task, description=text, completed=self._done, total=self._total, left=left, refresh=at_once
+            )
         elif self._logged is None:
             self._logged = now  # compiling before the first stage does not count
         elif now - self._logged >= self._every:

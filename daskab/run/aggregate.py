@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +22,13 @@ from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.joint import Joint
 from daskab.run.records import Record, Task
+from daskab.run.rounds import round_units
 from daskab.run.store import CLOSED, FOUND, OPEN, payload_digest
 from daskab.run.tasks import finished, stored
 from daskab.run.workspace import Workspace
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -62,27 +65,13 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
         bound[:] = trivial
         is_open[:] = True
     for number in range(n_rounds):
-        tasks = space.tasks("round", number)
-        # All at once is much faster, but must not be stopped by a chunk that nobody vouches for.
-        whole = space.evidence.read(f"rounds/{number}/closed") if all(t.key in done for t in tasks) else None
-        for task in tasks:
-            rows = space.evidence.rows(f"rounds/{number}/closed", task.index)
-            if number == 0:
-                units = np.arange(plan.n_units)[rows]
-                before = np.full(units.size, trivial)
-            else:
-                nodes = space.evidence.read(f"rounds/{number}/nodes", rows)
-                units, before = nodes[:, UNIT].astype(np.int64), nodes[:, BOUND]
-            if task.key not in done:
-                np.maximum.at(bound, units, before)
-                is_open[units] = True
-                continue
-            closed = space.evidence.read(f"rounds/{number}/closed", rows) if whole is None else whole[rows]
-            np.maximum.at(bound, units, closed)
-            if number < n_rounds - 1 or q.method != "adaptive":
-                continue  # what it left open, the next round took up
-            frontier = space.evidence.read_rows(f"rounds/{number}/frontier", task.index)
-            if frontier.size:
+        for units, at_most, done_with in round_bounds(space, number, done, trivial):
+            np.maximum.at(bound, units, at_most)
+            is_open[units] |= not done_with
+    if n_rounds > 0 and q.method == "adaptive":
+        for task in space.tasks("round", n_rounds - 1):
+            if task.key in done:
+                frontier = space.evidence.read_rows(f"rounds/{n_rounds - 1}/frontier", task.index)
                 left = frontier[:, UNIT].astype(np.int64)
                 np.maximum.at(bound, left, frontier[:, BOUND])
                 is_open[left] = True
@@ -92,6 +81,28 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
     shape = (q.n_inputs, 2, plan.n_sequences)
     status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
     return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
+
+
+def round_bounds(
+    space: Workspace, number: int, done: dict[str, Record], trivial: float
+) -> Iterator[tuple[Ints, Array, bool]]:
+    """Units (n,) of a round's nodes, what they are bounded by (n,) but for what was left open, and whether all is done.
+
+    A chunk that no task in ``done`` vouches for is not read.
+    """
+    at, read = f"rounds/{number}", space.evidence.read
+    tasks = space.tasks("round", number)
+    if all(task.key in done for task in tasks):
+        yield round_units(space.evidence, space.plan, number), read(f"{at}/closed"), True
+        return
+    for task in tasks:
+        rows = space.evidence.rows(f"{at}/closed", task.index)
+        nodes = read(f"{at}/nodes", rows) if number > 0 else None
+        units = np.arange(rows.start, rows.stop) if nodes is None else nodes[:, UNIT].astype(np.int64)
+        if task.key in done:
+            yield units, read(f"{at}/closed", rows), True
+        else:
+            yield units, np.full(units.size, trivial) if nodes is None else nodes[:, BOUND], False
 
 
 def enhanced_bound(space: Workspace, number: int) -> float:

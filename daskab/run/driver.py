@@ -37,9 +37,9 @@ from daskab.run.files import write_atomically
 from daskab.run.plan import Question, canonical_json
 from daskab.run.progress import Progress, Silent, SoFar
 from daskab.run.records import Failure, Record, Task
-from daskab.run.sizing import sized_plan
+from daskab.run.sizing import check_batch, sized_plan
 from daskab.run.store import Evidence
-from daskab.run.witnesses import best_known
+from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, one_writer, open_workspace
 
 Array = NDArray[np.float64]
@@ -79,6 +79,8 @@ def run_question(
 
     Raises
     ------
+    JobError
+        If ``batch`` makes far too many tasks.
     BusyError
         If another process is writing this run.
     IntegrityError
@@ -86,6 +88,7 @@ def run_question(
     IncompleteError
         If it cannot be written to, the disk being full for instance.
     """
+    check_batch(question, batch)
     folder = runs / question.run_id
     progress = progress or Silent()
     deadline = None if time_limit is None else time.monotonic() + time_limit
@@ -155,15 +158,15 @@ class Drive:
         on_time = on_time and self.stage("attack", [Task("attack", b) for b in blocks])
         if on_time and model.delta is not None:
             on_time = self.stage("joint attack", [Task("several", 0)])
-        known = best_known(self.space, self.done, 0)
+        known = attack_found(self.space, self.done)
         self.look(n_rounds, known[0])
         while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
             on_time = self.stage(f"round {n_rounds}", tasks)
-            known = best_known(self.space, self.done, n_rounds)
             if plan.question.method != "adaptive":
                 break
+            known = met_in_round(self.space, self.done, n_rounds - 1, known)
             self.look(n_rounds, known[0])
         units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ from daskab.bound.nodes import node_width
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import count, ends
 from daskab.bound.units import bound_units, refine_nodes
-from daskab.run.batches import TARGET_SECONDS, items
+from daskab.errors import JobError
+from daskab.run.batches import MOST_TASKS, REFUSED_TASKS, TARGET_SECONDS, items
 from daskab.run.plan import Plan, Question
 from daskab.run.rounds import NODES_A_ROUND
 
@@ -50,14 +52,24 @@ class Sizes:
 
 def sized_plan(question: Question, scaled: Scaled, batch: int | None = None) -> Plan:
     """Cut a question into tasks of about a second; ``batch`` fixes the units a task instead."""
-    pace = measure(question, scaled)
     n_units = 2 * question.n_inputs * count(question.slices)
+    pace = measure(question, scaled)
     return Plan(
         question,
         batch=batch or items(n_units, pace.unit),
         block=items(question.n_inputs, pace.attack),
         node_batch=max(1, int(TARGET_SECONDS / max(pace.node, 1e-9))),
     )
+
+
+def check_batch(question: Question, batch: int | None) -> None:
+    """Raise JobError if so many units a task make more tasks than a scheduler should be given."""
+    n_units = 2 * question.n_inputs * count(question.slices)
+    if batch is not None and n_units > batch * REFUSED_TASKS:
+        raise JobError(
+            f"run.batch: {batch} cuts {n_units} units into more than {REFUSED_TASKS} tasks; "
+            f"{math.ceil(n_units / MOST_TASKS)} makes {MOST_TASKS}"
+        )
 
 
 def sizes(plan: Plan, scaled: Scaled) -> Sizes:

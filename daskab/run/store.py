@@ -214,7 +214,7 @@ class Evidence:
 
     def write_rows(self, name: str, batch: int, rows: Array) -> None:
         """Rows (n, width) a batch hands over, as many as there are: an array of its own, replaced as a whole."""
-        _full(self._subgroup(name), str(batch), ("row", "field"), rows)
+        _full(self._group, f"{name}/{batch}", ("row", "field"), rows)
 
     def read_rows(self, name: str, batch: int) -> Array:
         """What `write_rows` wrote."""

@@ -17,10 +17,10 @@ from daskab.run.workspace import Workspace
 Array = NDArray[Any]
 
 
-def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tuple[Array, Witnesses]:
-    """Attained change (D,) of every input, rounded down, and the pairs that attain it, from the tasks done.
+def attack_found(space: Workspace, done: dict[str, Record]) -> tuple[Array, Witnesses]:
+    """Attained change (D,) of every input, rounded down, and the pairs that attain it, from the attack's tasks done.
 
-    Where the attack has not run the pair is a point and itself, which attains 0.
+    Where none is the pair is a point and itself, which attains 0.
     """
     model = space.model
     attained = np.zeros(model.n_inputs)
@@ -32,16 +32,23 @@ def best_known(space: Workspace, done: dict[str, Record], n_rounds: int) -> tupl
             attained[rows] = space.evidence.read("search/attained", rows)
             x[rows] = space.evidence.read("search/witness", rows)
             moved_to[rows] = space.evidence.read("search/witness_to", rows)
-    for number in range(n_rounds if space.plan.question.method == "adaptive" else 0):
-        for task in space.tasks("round", number):
-            if task.key not in done:
-                continue
-            for row in space.evidence.read_rows(f"rounds/{number}/found", task.index):
-                d = place(int(row[-1]), space.plan.n_sequences)[0]
-                pair = path_pair(space, d, row)
-                change = attained_change(model, *pair)
-                if change > attained[d]:
-                    attained[d], x[d], moved_to[d] = change, pair[0], pair[1][d]
+    return attained, Witnesses(x, moved_to)
+
+
+def met_in_round(
+    space: Workspace, done: dict[str, Record], number: int, known: tuple[Array, Witnesses]
+) -> tuple[Array, Witnesses]:
+    """The same, with better pairs that the tasks done of a round met."""
+    attained, x, moved_to = known[0].copy(), known[1].x.copy(), known[1].moved_to.copy()
+    for task in space.tasks("round", number):
+        if task.key not in done:
+            continue
+        for row in space.evidence.read_rows(f"rounds/{number}/found", task.index):
+            d = place(int(row[-1]), space.plan.n_sequences)[0]
+            pair = path_pair(space, d, row)
+            change = attained_change(space.model, *pair)
+            if change > attained[d]:
+                attained[d], x[d], moved_to[d] = change, pair[0], pair[1][d]
     return attained, Witnesses(x, moved_to)
 
 

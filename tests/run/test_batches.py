@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from examples import ATTACK, mixed_model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daskab.run.batches import EVEN_TASKS, LONGEST_SECONDS, items, nodes
+from daskab.errors import JobError
+from daskab.run.batches import EVEN_TASKS, LONGEST_SECONDS, MOST_TASKS, fewest, items, nodes
+from daskab.run.certify import make_question
+from daskab.run.driver import run_question
+from daskab.run.executors.inline import Inline
+from daskab.run.job import bound_options
 
 
 def test_a_long_stage_has_tasks_of_a_second() -> None:
@@ -32,4 +41,14 @@ def test_no_task_can_take_much_longer_than_it_should(
 ) -> None:
     size = nodes(n_nodes, per_second, most, opened)
     assert 1 <= size <= n_nodes
-    assert size == 1 or size * most <= LONGEST_SECONDS * per_second
+    assert size == fewest(n_nodes) or size * most <= LONGEST_SECONDS * per_second
+
+
+def test_no_stage_has_too_many_tasks(tmp_path: Path) -> None:
+    assert -(-(10**7) // items(10**7, 1.0)) == MOST_TASKS
+    assert -(-(10**7) // nodes(10**7, 1.0, most=256, opened=None)) == MOST_TASKS
+    model = mixed_model(2, 10)
+    bound = bound_options(method="fixed", slices=150)
+    with pytest.raises(JobError, match=r"run.batch: 2 cuts 226500 units into more than 100000 tasks; 12 makes 20000"):
+        run_question(make_question(model, bound, ATTACK), model, tmp_path, Inline(), batch=2)
+    assert not list(tmp_path.iterdir())
