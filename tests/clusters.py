@@ -25,30 +25,41 @@ PATIENCE = 120.0
 class RunningCluster:
     """A scheduler at one port, and workers, begun and killed one by one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tls: Path | None = None) -> None:
         self.folder = folder
+        self.tls = tls  #: folder of certificates
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.address = f"{'tcp' if tls is None else 'tls'}://127.0.0.1:{self.port}"
         self.processes: list[subprocess.Popen[bytes]] = []
         self.scheduler = self.begin_scheduler()
 
     def begin_scheduler(self) -> subprocess.Popen[bytes]:
-        self.scheduler = self._begin(
-            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", "--no-show"
-        )
+        where = ("--host", "127.0.0.1", "--port", str(self.port), "--protocol", self.address.partition(":")[0])
+        self.scheduler = self._begin("scheduler", *where, "--dashboard-address", "127.0.0.1:0", "--no-show")
         return self.scheduler
 
     def begin_worker(self, path: Path | None = None, before: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
         """A worker of one thread; it finds what is in ``path`` before daskab, and is begun by what is ``before``."""
         # Without a nanny the process is the worker, which can be stopped and killed by its id.
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
+        options = (
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--dashboard-address",
+            "127.0.0.1:0",
+            "--local-directory",
+            str(self.folder),
+        )
         return self._begin("worker", self.address, *options, path=path, before=before)
 
     def _begin(
         self, what: str, *args: str, path: Path | None = None, before: tuple[str, ...] = ()
     ) -> subprocess.Popen[bytes]:
+        if self.tls is not None:
+            files = self.tls / "ca.pem", self.tls / f"{what}.pem", self.tls / f"{what}-key.pem"
+            args += tuple(f"--tls-{name}={file}" for name, file in zip(("ca-file", "cert", "key"), files, strict=True))
         env = environment()
         if path is not None:
             env["PYTHONPATH"] = f"{path}{os.pathsep}{env['PYTHONPATH']}"
@@ -63,9 +74,18 @@ class RunningCluster:
         self.processes.append(process)
         return process
 
+    def options(self, tls: Path | None = None) -> ClusterOptions:
+        """Of daskab, to run tasks here, with certificates from elsewhere if wanted."""
+        tls = tls or self.tls
+        given: dict[str, str] = {"kind": "address", "address": self.address}
+        if tls is not None:
+            names = {"ca": "ca", "certificate": "client", "key": "client-key"}
+            given |= {name: str(tls / f"{file}.pem") for name, file in names.items()}
+        return ClusterOptions.model_validate(given)
+
     def executor(self) -> Address:
         """Of daskab, that runs tasks here."""
-        return Address(ClusterOptions(kind="address", address=self.address))
+        return Address(self.options())
 
     def close(self) -> None:
         """End what was begun."""
@@ -76,9 +96,9 @@ class RunningCluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, workers: int) -> Iterator[RunningCluster]:
-    """A scheduler with so many workers."""
-    cluster = RunningCluster(folder)
+def running_cluster(folder: Path, workers: int, tls: Path | None = None) -> Iterator[RunningCluster]:
+    """A scheduler with so many workers, over TLS if there are certificates."""
+    cluster = RunningCluster(folder, tls)
     try:
         for _ in range(workers):
             cluster.begin_worker()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from rich.console import Console
 
 from daskab._version import VERSION
 from daskab.cli.watching import logged, reported, watched
+from daskab.errors import DaskabError
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
 from daskab.report.results import INCOMPLETE, Results, exit_code
 from daskab.report.runs import describe_run, describe_runs
+from daskab.report.tls import describe_tls
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import executor
@@ -233,6 +236,22 @@ def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str
 def schema() -> int:
     """Print the JSON Schema of certificates."""
     click.echo(files("daskab.report").joinpath("certificate.schema.json").read_text(encoding="utf-8"), nl=False)
+    return 0
+
+
+@daskab.command()
+@click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--host", "hosts", multiple=True, help="Name or address of a scheduler or worker; default: this machine.")
+@click.option("--days", type=click.IntRange(min=1), default=365, show_default=True, help="Until they run out.")
+def certificates(folder: Path, hosts: tuple[str, ...], days: int) -> int:
+    """Make certificates for a Dask cluster over TLS, and say how to begin one with them."""
+    try:
+        from daskab.run.executors.certificates import make_certificates
+    except ImportError:
+        raise DaskabError("certificates need the package cryptography: pip install 'daskab[tls]'") from None
+    hosts = hosts or ("localhost", "127.0.0.1", platform.node())
+    make_certificates(folder, hosts, days)
+    click.echo(describe_tls(folder.absolute(), hosts[0]), nl=False)
     return 0
 
 
