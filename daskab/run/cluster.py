@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
 
 from daskab.run.sections import BesideJob, Count, Positive, Section, wrong
@@ -15,6 +15,18 @@ PATIENCE = 60.0
 OF_KIND = {
     "inline": set[str](),
     "processes": {"workers", "patience"},
+    "slurm": {
+        "workers",
+        "cores",
+        "memory",
+        "walltime",
+        "queue",
+        "account",
+        "interface",
+        "directives",
+        "logs",
+        "patience",
+    },
     "address": {"address", "ca", "certificate", "key", "insecure", "patience"},
 }
 """Which options a kind has; one that would be ignored is refused."""
@@ -32,17 +44,28 @@ class ClusterOptions(Section):
     ``inline`` does one after another in this process, without Dask; ``processes`` begins a cluster of ``workers``
     processes here (by default one a core); ``address`` uses the scheduler that runs at ``address``. Over ``tls://``
     both sides show a certificate that ``ca`` has signed; ours is in ``certificate`` and ``key``. A scheduler that is
-    neither encrypted nor on this machine is refused unless ``insecure``. A run whose scheduler, or whose last worker,
+    neither encrypted nor on this machine is refused unless ``insecure``. ``slurm`` asks a SLURM cluster for ``workers``
+    processes (by default 1), in jobs of ``cores`` of them with ``memory`` and ``walltime`` each, in ``queue``, for
+    ``account``, with more ``directives`` of sbatch; ``interface`` is the network they reach this machine by, and
+    ``logs`` a folder for what they print. A run whose scheduler, or whose last worker,
     is gone waits ``patience`` seconds for another.
     """
 
-    kind: Literal["inline", "processes", "address"] = "inline"
+    kind: Literal["inline", "processes", "slurm", "address"] = "inline"
     workers: Count | None = None
     address: Annotated[str, AfterValidator(_address)] | None = None
     ca: BesideJob | None = None
     certificate: BesideJob | None = None
     key: BesideJob | None = None
     insecure: bool = False
+    cores: Count = 1
+    memory: str = "4GB"
+    walltime: str = "01:00:00"
+    queue: str | None = None
+    account: str | None = None
+    interface: str | None = None
+    directives: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    logs: BesideJob | None = None
     patience: Positive = PATIENCE
 
     @model_validator(mode="after")

@@ -40,6 +40,10 @@ def executor(options: ClusterOptions) -> Executor:
             from daskab.run.executors.processes import Processes
 
             return Processes(options.workers, options.patience)
+        case "slurm":
+            from daskab.run.executors.slurm import Slurm
+
+            return Slurm(options)
         case "address":
             from daskab.run.executors.address import Address
 

@@ -1,0 +1,80 @@
+"""A real SLURM: its jobs do the tasks, and one that is cancelled in mid-run has a successor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from examples import ask, environment, mixed_model, sealed
+from slurm import CAN_START, slurm
+from slurm import ask as slurm_says
+
+from daskab.run.cluster import ClusterOptions
+from daskab.run.executors.slurm import Slurm
+from daskab.run.job import bound_options
+from daskab.run.records import Failure, Record, Task
+
+MODEL = mixed_model(20, 8)
+OPTIONS = bound_options(method="fixed", slices=12)
+CUT = (36, 6, 60)
+TABLE = ClusterOptions(
+    kind="slurm", workers=2, memory="1GB", walltime="00:10:00", queue="test", interface="lo", directives=("--nice=0",)
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    if not CAN_START:
+        pytest.skip("needs root, and slurm-wlm and munge installed")
+    with slurm(tmp_path_factory.mktemp("slurm")) as variables, pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment() | variables).items():
+            patch.setenv(name, value)
+        yield variables
+
+
+class Cancels(Slurm):
+    """Cancels one of its jobs after some records."""
+
+    cancelled: str | None = None
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+        for number, record in enumerate(super().run(folder, run_id, tasks)):
+            if record.task.startswith("round") and number == 4:
+                self.cancelled = slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()[0]
+                slurm_says("scancel", {}, self.cancelled)
+            yield record
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_is_replaced(cluster: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Cancels(TABLE) as executor:
+        spread = ask(MODEL, OPTIONS, tmp_path / "runs", executor, cut=CUT)
+        assert executor.cancelled is not None
+        assert executor.cancelled not in slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()
+    assert sealed(spread) == sealed(ask(MODEL, OPTIONS, tmp_path / "here", cut=CUT))
+    assert not slurm_says("squeue", {}, "--noheader", "--states=R,PD").split(), "jobs are left behind"
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".pem"], os.listdir(tmp_path)
+
+
+def test_the_script_of_a_job(tmp_path: Path) -> None:
+    options = TABLE.model_copy(update={"cores": 4, "account": "acc", "logs": tmp_path})
+    with Slurm(options).jobs() as jobs:
+        script = jobs.job_script()
+    for line in (
+        "#SBATCH -J daskab",
+        f"#SBATCH -e {tmp_path}/daskab-%J.err",
+        f"#SBATCH -o {tmp_path}/daskab-%J.out",
+        "#SBATCH -p test",
+        "#SBATCH -A acc",
+        "#SBATCH -n 1",
+        "#SBATCH --cpus-per-task=4",
+        "#SBATCH --mem=954M",
+        "#SBATCH -t 00:10:00",
+        "#SBATCH --nice=0",
+    ):
+        assert line in script.splitlines(), script
+    for option in ("--nthreads 1 ", "--nworkers 4 ", "--dashboard-address 127.0.0.1:0"):
+        assert option in script
