@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ class FaultyStore:
     def __init__(self, number: int, how: str) -> None:
         self.left = number
         self.how = how
+        self.writing = 0
 
     def next_goes_wrong(self) -> bool:
         """Whether this write does; some of the ways end here."""
@@ -55,6 +57,13 @@ class FaultyStore:
         faults, into_store, into_file = self, LocalStore.set, records.write_atomically
 
         async def set_faulty(store: LocalStore, key: str, value: Buffer) -> None:
+            faults.writing += 1
+            try:
+                await set_once(store, key, value)
+            finally:
+                faults.writing -= 1
+
+        async def set_once(store: LocalStore, key: str, value: Buffer) -> None:
             if not faults.next_goes_wrong():
                 return await into_store(store, key, value)
             if faults.how == "torn":
@@ -78,7 +87,11 @@ class FaultyStore:
             patch.setattr(LocalStore, "set", set_faulty)
             for module in (records, driver, workspace):
                 patch.setattr(module, "write_atomically", write_faulty)
-            yield
+            try:
+                yield
+            finally:
+                while self.writing:  # zarr writes several chunks at once, in a thread that the death spares
+                    time.sleep(0.01)
 
 
 class FaultyExecutor(Inline):

@@ -232,7 +232,7 @@ def test_a_poisoned_batch_is_left_out_and_the_others_finish(
     runs = tmp_path / "runs"
     running = start("run", job / "chaos.toml", "--runs", runs, "--cluster", "processes", cwd=job, group=True)
     try:
-        said, err = running.communicate(timeout=PATIENCE)
+        said, err = running.communicate(timeout=3 * PATIENCE)  # four workers die, each has to be replaced
         wait_for_end(running.pid)
     finally:
         running.kill()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from itertools import chain, islice
+from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
 
@@ -124,37 +125,40 @@ class Cluster(ABC):
         """Tasks as they end; no more are handed over once one is lost."""
         ended: SimpleQueue[Any] = SimpleQueue()
         running: dict[str, tuple[Task, Any]] = {}
-        threads, looked, seen = 1, -GLANCE, time.monotonic()
+        threads, looked, seen = 0, -math.inf, time.monotonic()
+        task = next(waiting, None)
         lost = False
-        while True:
+        while running or (task is not None and not lost):
             now = time.monotonic()
             if now - looked >= GLANCE:
                 threads, looked = self._threads(), now
                 if threads:
                     seen = now
-            for task in islice(waiting, 0 if lost else max(0, IN_FLIGHT * threads - len(running))):
+            while task is not None and not lost and len(running) < IN_FLIGHT * threads:
                 # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
                 key = f"{run_id}-{task.key}{'-alone' * alone}"
                 future = self._client.submit(execute, folder, run_id, task, key=key, pure=False)
                 running[key] = task, future
                 future.add_done_callback(ended.put)
-            if not running:
-                return
+                task = next(waiting, None)
             if now - seen > self.patience:
-                yield from ((task, "lost") for task, _ in running.values())
-                return
+                yield from ((given, "lost") for given, _ in running.values())
+                running.clear()
+                break
             try:
                 future = ended.get(timeout=GLANCE)
             except Empty:
                 continue
-            task, _ = running.pop(future.key)
+            given, _ = running.pop(future.key)
             try:
-                yield task, future.result()
+                yield given, future.result()
             except KilledWorker:
-                yield task, "killed"
+                yield given, "killed"
             except (NoWorkerError, CancelledError):
                 lost = True
-                yield task, "lost"
+                yield given, "lost"
+        if task is not None:
+            yield task, "lost"
 
     def _workers_come(self) -> bool:
         try:
