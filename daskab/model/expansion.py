@@ -11,14 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from daskab.errors import ModelError
-
-Array = NDArray[np.float64]
+from daskab.model.checked import Array, names, numbers, optional, positive, shaped
+from daskab.model.probes import mismatch
 
 # Above this, sums of M terms could overflow before their error bound is taken.
 LARGEST_WEIGHT = 1e150
 
 # In lengthscales, between a centre or an edge of the box and its lower edge: squares must not overflow.
 LARGEST_DISTANCE = 1e100
+
+# What the latent is made of. A copy with another of these is another function, to which probes no longer apply.
+FUNCTION = {"centres", "weights", "lengthscale", "variance", "constant"}
+
+# What the certificate does not depend on, and the digest therefore not either.
+UNCERTIFIED = ("accuracy", "probe_points", "probe_latents")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +55,21 @@ class KernelExpansion:
         Default ``x0, x1, ...``.
     accuracy : float, optional
         Share of held-out points classified correctly (latent > 0); reported, not used.
+    probe_points : array_like, shape (P, D), optional
+        Points at which the library the model was imported from was asked.
+    probe_latents : array_like, shape (P,), optional
+        The latent mean it gave there; this model's must agree.
 
     Raises
     ------
     ModelError
-        If a shape does not fit, a value is not finite, an edge or threshold pair is reversed.
+        If a shape does not fit, a value is not finite, an edge or threshold pair is reversed, or a probe disagrees.
 
     Notes
     -----
+    The probes are no part of the digest: they witness the function, and do not change it. So a model has the digest,
+    and finds the runs, of the same numbers given by hand.
+
     Smith, Grosse, Backes, Alvarez (2023), section 2; daskab/bound/METHOD.md, section 1.
     """
 
@@ -71,6 +84,8 @@ class KernelExpansion:
     latent_high: float | None = None
     input_names: tuple[str, ...] = ()
     accuracy: float | None = None
+    probe_points: Array | None = None
+    probe_latents: Array | None = None
     digest: str = field(init=False, repr=False)
 
     def __init__(
@@ -86,26 +101,29 @@ class KernelExpansion:
         latent_high: float | None = None,
         input_names: Sequence[str] = (),
         accuracy: float | None = None,
+        probe_points: ArrayLike | None = None,
+        probe_latents: ArrayLike | None = None,
     ) -> None:
-        c = _numbers("centres", centres, ndim=2)
+        c = numbers("centres", centres, ndim=2)
         m, d = c.shape
         if m == 0 or d == 0:
             raise ModelError(f"centres: shape {c.shape} has no {'rows' if m == 0 else 'columns'}")
-        scale = _numbers("lengthscale", lengthscale)
+        scale = numbers("lengthscale", lengthscale)
         if scale.ndim == 0:
             scale = np.full(d, float(scale))
         checked: dict[str, Any] = {
             "centres": c,
-            "weights": _numbers("weights", weights, shape=(m,)),
-            "lengthscale": _positive("lengthscale", _shaped("lengthscale", scale, (d,))),
-            "lower": _numbers("lower", lower, shape=(d,)),
-            "upper": _numbers("upper", upper, shape=(d,)),
-            "variance": float(_positive("variance", _numbers("variance", variance, shape=()))),
-            "constant": float(_numbers("constant", constant, shape=())),
-            "latent_low": _optional("latent_low", latent_low),
-            "latent_high": _optional("latent_high", latent_high),
-            "input_names": _names(input_names, d),
-            "accuracy": _optional("accuracy", accuracy),
+            "weights": numbers("weights", weights, shape=(m,)),
+            "lengthscale": positive("lengthscale", shaped("lengthscale", scale, (d,))),
+            "lower": numbers("lower", lower, shape=(d,)),
+            "upper": numbers("upper", upper, shape=(d,)),
+            "variance": float(positive("variance", numbers("variance", variance, shape=()))),
+            "constant": float(numbers("constant", constant, shape=())),
+            "latent_low": optional("latent_low", latent_low),
+            "latent_high": optional("latent_high", latent_high),
+            "input_names": names(input_names, d),
+            "accuracy": optional("accuracy", accuracy),
+            **_probes(probe_points, probe_latents, d),
         }
         for name, value in checked.items():
             if isinstance(value, np.ndarray):
@@ -119,6 +137,7 @@ class KernelExpansion:
         if not total <= LARGEST_WEIGHT:
             raise ModelError(f"weights: their absolute sum times variance is {total:g}, more than {LARGEST_WEIGHT:g}")
         object.__setattr__(self, "digest", self._digest())
+        self._check_probes()
 
     @property
     def n_centres(self) -> int:
@@ -136,6 +155,11 @@ class KernelExpansion:
         if self.latent_low is None or self.latent_high is None:
             return None
         return self.latent_high - self.latent_low
+
+    @property
+    def largest_latent(self) -> float:
+        """|c0| + v sum |alpha|, which no latent mean exceeds in size: rounding is in proportion to it."""
+        return abs(self.constant) + self.variance * float(np.sum(np.abs(self.weights)))
 
     def latent(self, X: ArrayLike) -> Array:
         """Latent mean at points.
@@ -160,7 +184,7 @@ class KernelExpansion:
         >>> model.latent([[0.0], [1.0]]).round(3).tolist()
         [2.0, 1.213]
         """
-        points = _numbers("X", X, ndim=2)
+        points = numbers("X", X, ndim=2)
         if points.shape[1] != self.n_inputs:
             raise ModelError(f"X: has {points.shape[1]} columns, the model {self.n_inputs} inputs")
         out = np.empty(points.shape[0])
@@ -175,8 +199,13 @@ class KernelExpansion:
         return out
 
     def replace(self, **changes: Any) -> KernelExpansion:
-        """A copy with some constructor arguments changed, checked like any model."""
+        """A copy with some constructor arguments changed, checked like any model.
+
+        Its probes are left out where the latent may be another: they are about the function they were made of.
+        """
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        if not FUNCTION.isdisjoint(changes):
+            kept |= {"probe_points": None, "probe_latents": None}
         return KernelExpansion(**kept | changes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -192,7 +221,7 @@ class KernelExpansion:
             "upper": self.upper,
             "input_names": np.asarray(self.input_names, dtype=np.str_),
         }
-        for name in ("latent_low", "latent_high", "accuracy"):
+        for name in ("latent_low", "latent_high", *UNCERTIFIED):
             value = getattr(self, name)
             if value is not None:
                 out[name] = np.asarray(value)
@@ -203,9 +232,9 @@ class KernelExpansion:
         h = hashlib.sha256(b"daskab model 1\n")
         parts = self.arrays()
         parts["lengthscale"] = self.lengthscale
-        parts.pop("accuracy", None)
-        names = "\0".join(self.input_names)
-        parts["input_names"] = np.frombuffer(names.encode(), dtype=np.uint8)
+        for name in UNCERTIFIED:
+            parts.pop(name, None)
+        parts["input_names"] = np.frombuffer("\0".join(self.input_names).encode(), dtype=np.uint8)
         for name in sorted(parts):
             a = np.ascontiguousarray(parts[name])
             little = a.astype(a.dtype.newbyteorder("<"), copy=False)
@@ -245,53 +274,20 @@ class KernelExpansion:
         if self.delta == np.inf:
             raise ModelError(f"latent_low, latent_high: {low:g} and {high:g} are too far apart")
 
-
-def _numbers(name: str, value: object, *, ndim: int | None = None, shape: tuple[int, ...] | None = None) -> Array:
-    try:
-        given = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{name}: not an array of numbers ({error})") from None
-    if given.dtype.kind not in "fiub":
-        raise ModelError(f"{name}: holds {given.dtype} values, expected real numbers")
-    with np.errstate(over="ignore"):  # from long double
-        out = np.array(given, dtype=np.float64, order="C")
-    if ndim is not None and out.ndim != ndim:
-        raise ModelError(f"{name}: has shape {out.shape}, expected {ndim} dimensions")
-    if shape is not None:
-        _shaped(name, out, shape)
-    bad = np.flatnonzero(~np.isfinite(out))
-    if bad.size:
-        where = np.unravel_index(int(bad[0]), out.shape) if out.ndim else ()
-        at = f" at index {tuple(int(i) for i in where)}" if where else ""
-        raise ModelError(f"{name}: {out.flat[bad[0]]}{at} is not a finite number")
-    return out
+    def _check_probes(self) -> None:
+        if self.probe_points is None or self.probe_latents is None:
+            return
+        wrong = mismatch(self.latent, self.largest_latent, self.probe_points, self.probe_latents)
+        if wrong:
+            raise ModelError(f"{wrong}; the numbers were changed after the import: import the model again")
 
 
-def _shaped(name: str, value: Array, shape: tuple[int, ...]) -> Array:
-    if value.shape != shape:
-        raise ModelError(f"{name}: has shape {value.shape}, expected {shape}")
-    return value
-
-
-def _positive(name: str, value: Array) -> Array:
-    bad = np.flatnonzero(~(value > 0))
-    if bad.size:
-        raise ModelError(f"{name}: {value.flat[bad[0]]:g} is not positive")
-    return value
-
-
-def _optional(name: str, value: float | None) -> float | None:
-    return None if value is None else float(_numbers(name, value, shape=()))
-
-
-def _names(names: Sequence[str], d: int) -> tuple[str, ...]:
-    given = tuple(str(n) for n in names) if len(names) else tuple(f"x{j}" for j in range(d))
-    if len(given) != d:
-        raise ModelError(f"input_names: {len(given)} names for {d} inputs")
-    if len(set(given)) != d:
-        twice = next(n for n in given if given.count(n) > 1)
-        raise ModelError(f"input_names: {twice!r} stands for more than one input")
-    if not all(n.isprintable() for n in given):
-        wrong = next(n for n in given if not n.isprintable())
-        raise ModelError(f"input_names: {wrong!r} has characters that cannot be printed")
-    return given
+def _probes(points: ArrayLike | None, latents: ArrayLike | None, d: int) -> dict[str, Array | None]:
+    if points is None and latents is None:
+        return {"probe_points": None, "probe_latents": None}
+    if points is None or latents is None:
+        raise ModelError("probe_points, probe_latents: one is given without the other; give both or neither")
+    at = numbers("probe_points", points, ndim=2)
+    if at.shape[1] != d:
+        raise ModelError(f"probe_points: has {at.shape[1]} columns, the model {d} inputs")
+    return {"probe_points": at, "probe_latents": numbers("probe_latents", latents, shape=(at.shape[0],))}

@@ -16,6 +16,7 @@ from daskab.model.expansion import KernelExpansion
 
 REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
 SCALARS = ("variance", "constant", "latent_low", "latent_high", "accuracy")
+PROBES = ("probe_points", "probe_latents")
 
 UNREADABLE = (
     OSError,
@@ -36,8 +37,9 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
     ----------
     path : path to the file
         Keys ``centres`` (M, D), ``weights`` (M,), ``lengthscale`` () or (D,), ``lower``, ``upper`` (D,);
-        optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy`` and
-        ``input_names`` (D,). Other keys are ignored.
+        optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy``,
+        ``input_names`` (D,), and the probes of an import ``probe_points`` (P, D) and ``probe_latents`` (P,).
+        Other keys are ignored.
 
     Returns
     -------
@@ -46,7 +48,8 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
     Raises
     ------
     ModelError
-        If the file is absent, not an ``.npz``, truncated, pickled, or its arrays do not make a model.
+        If the file is absent, not an ``.npz``, truncated, pickled, its arrays do not make a model, or the model
+        does not agree with its probes.
     """
     try:
         # Opened here, for numpy leaves a file that it cannot read open.
@@ -54,7 +57,7 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
             archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
-            wanted = (*REQUIRED, *SCALARS, "input_names")
+            wanted = (*REQUIRED, *SCALARS, *PROBES, "input_names")
             arrays: dict[str, NDArray[Any]] = {k: archive[k] for k in wanted if k in archive.files}
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None

@@ -115,11 +115,13 @@ def test_the_digest_changes_with_every_field(field: str) -> None:
     assert KernelExpansion(**GOOD | {field: CHANGES[field]}).digest != KernelExpansion(**GOOD).digest
 
 
-def test_the_digest_covers_every_field_but_the_accuracy() -> None:
+def test_the_digest_covers_every_field_but_accuracy_and_probes() -> None:
     fields = {f.name for f in dataclasses.fields(KernelExpansion) if f.init}
-    assert fields - set(CHANGES) == {"accuracy"}
+    assert fields - set(CHANGES) == {"accuracy", "probe_points", "probe_latents"}
     model = KernelExpansion(**GOOD)
     assert model.replace(accuracy=0.1).digest == model.replace(accuracy=None).digest == model.digest
+    points = [[0.3, 0.4]]
+    assert model.replace(probe_points=points, probe_latents=model.latent(points)).digest == model.digest
 
 
 def test_other_digests() -> None:
