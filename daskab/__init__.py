@@ -11,6 +11,7 @@ from daskab.errors import (
     ModelError,
 )
 from daskab.model.expansion import KernelExpansion
+from daskab.model.importers.sklearn import from_sklearn
 from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
 from daskab.run.certificate import Certificate
@@ -29,6 +30,7 @@ __all__ = [
     "ModelError",
     "__version__",
     "certify",
+    "from_sklearn",
     "load_model",
     "save_model",
 ]
