@@ -53,3 +53,10 @@ class BusyError(DaskabError, RuntimeError):
     """Another process is writing this run."""
 
     exit_code: ClassVar[int] = 75
+
+
+def one_line(error: BaseException, longest: int = 200) -> str:
+    """What a library said, fit for the inside of a message of ours: printable, on one line, not too long."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    said = "".join(c if c.isprintable() else "?" for c in said)
+    return said if len(said) <= longest else f"{said[:longest]}..."

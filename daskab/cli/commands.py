@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from daskab._version import VERSION
+from daskab.cli.importing import import_model
 from daskab.cli.watching import logged, reported, watched
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
@@ -53,6 +54,9 @@ runs_path = click.Path(file_okay=False, path_type=Path)
 @click.version_option(VERSION, prog_name="daskab")
 def daskab() -> None:
     """Prove how many inputs an attacker must change to fool a Gaussian-process classifier."""
+
+
+daskab.add_command(import_model)
 
 
 @daskab.command()

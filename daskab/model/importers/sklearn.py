@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from daskab.errors import ModelError
+from daskab.errors import ModelError, one_line
 from daskab.model.checked import Array, names, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box, assemble, box_edges
@@ -93,8 +93,12 @@ def from_sklearn(
         target = numbers("estimator: y_train_", binary.y_train_, shape=centres.shape[:1])
         weights = target - numbers("estimator: pi_", binary.pi_, shape=centres.shape[:1])
         variance, lengthscale = read_kernel(binary.kernel_, d)
-    except AttributeError as error:  # edited, or kept from another version
-        raise ModelError(f"estimator: {error}; fit it again with the scikit-learn that is installed here") from error
+    except ModelError:
+        raise
+    except (AttributeError, TypeError, ValueError, LookupError) as error:  # edited, or kept from another version
+        raise ModelError(
+            f"estimator: {one_line(error)}; fit it again with the scikit-learn that is installed here"
+        ) from error
 
     raw = to_raw(scalings, centres)
     lower, upper = box_edges(box, to_raw(scalings, seen))
@@ -188,7 +192,6 @@ def _predictor(steps: list[Any], binary: Any) -> Callable[[Array], Array]:
                 mean, _ = binary.latent_mean_and_variance(np.asarray(inputs))
                 return np.asarray(mean)
         except Exception as error:  # whatever an estimator that was edited comes to
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise ModelError(f"estimator: scikit-learn itself cannot predict with it ({said})") from None
+            raise ModelError(f"estimator: scikit-learn itself cannot predict with it ({one_line(error)})") from None
 
     return predict
