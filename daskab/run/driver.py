@@ -103,6 +103,7 @@ def run_question(
             workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
         space = open_workspace(folder, question)
         if resumed:
+            space.records.mkdir(exist_ok=True)
             Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
         return Drive(space, executor, deadline, progress).run()
 
@@ -132,6 +133,8 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     if hashlib.sha256(content).hexdigest() != space.evidence.sealed:
         raise IntegrityError(f"{space.certificate}: is not as it was sealed; remove it and run again")
     witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
+    if not (np.all(np.isfinite(witnesses.x)) and np.all(np.isfinite(witnesses.moved_to))):
+        raise IntegrityError(f"{space.evidence.path}: witnesses are missing; remove {space.certificate} and run again")
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 

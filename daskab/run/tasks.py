@@ -74,13 +74,14 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
         if space.plan.question.method != "adaptive":
             return (read(f"{at}/closed", rows),)
         frontier, found = (space.evidence.read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
-        return read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
+        asked = () if task.round == 0 else (read(f"{at}/nodes", rows),)
+        return *asked, read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
     if task.stage == "joint":
         at = f"joint/{task.round}"
         rows = space.evidence.rows(f"{at}/used", task.index)
         nodes, used = read(f"{at}/nodes", rows), read(f"{at}/used", rows)
-        asked = np.tile(space.evidence.joint_round(task.round), (used.size, 1))
-        return asked, nodes, used, space.evidence.read_rows(f"{at}/frontier", task.index)
+        what = np.tile(space.evidence.joint_round(task.round), (used.size, 1))
+        return what, nodes, used, space.evidence.read_rows(f"{at}/frontier", task.index)
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
@@ -155,6 +156,8 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     rows = space.evidence.rows(f"{at}/closed", task.index)
     goal, allowance, attained = read(f"{at}/goal"), read(f"{at}/allowance"), read(f"{at}/attained")
     nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, at, rows)
+    # What it set out from is part of what the record vouches for: of other nodes it says nothing.
+    asked = () if number == 0 else (nodes.copy(),)
     closed, used, frontier, found = refine_nodes(
         nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
     )
@@ -162,7 +165,7 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     space.evidence.write_rows(f"{at}/found", task.index, found)
     space.evidence.write(f"{at}/used", rows, used)
     space.evidence.write(f"{at}/closed", rows, closed)
-    return Work((closed, used, frontier, found), closed.size, int(used.sum()), frontier.shape[0])
+    return Work((*asked, closed, used, frontier, found), closed.size, int(used.sum()), frontier.shape[0])
 
 
 def bound_batch(space: Workspace, task: Task) -> Work:

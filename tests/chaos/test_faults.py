@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -73,6 +74,15 @@ class Faults(RuleBasedStateMachine):
         """All files of the run but the lock."""
         return sorted(path for path in self.runs.rglob("*") if path.is_file() and path.name != ".lock")
 
+    def contents(self) -> dict[Path, bytes]:
+        """What is in them, once nothing changes: zarr writes in a thread that a death in this one spares."""
+        while True:
+            with suppress(FileNotFoundError):
+                first = {path: path.read_bytes() for path in self.files}
+                time.sleep(0.05)
+                if first == {path: path.read_bytes() for path in self.files}:
+                    return first
+
     def attempt(self, executor: Executor | None = None, time_limit: float | None = None) -> Outcome | None:
         """Give the command once and hold it to what is promised of it; None if it ended in one of the ways it may."""
         before = {path: path.read_bytes() for path in self.runs.glob("*/certificate.json")}
@@ -125,8 +135,9 @@ class Faults(RuleBasedStateMachine):
     @precondition(lambda self: self.files)
     @rule(which=st.integers(0), how=st.sampled_from(("flipped", "truncated", "empty", "deleted")))
     def a_file_is_damaged(self, which: int, how: str) -> None:
-        path = self.files[which % len(self.files)]
-        content = path.read_bytes()
+        contents = self.contents()
+        path = sorted(contents)[which % len(contents)]
+        content = contents[path]
         middle = len(content) // 2
         self.damaged = True
         if how == "deleted":
@@ -139,10 +150,10 @@ class Faults(RuleBasedStateMachine):
     @precondition(lambda self: list(self.runs.glob("*/plan.json")))  # `ask` lays a run out before it is refused
     @rule()
     def another_is_on_it(self) -> None:
-        before = {path: path.read_bytes() for path in self.files}
+        before = self.contents()
         with one_writer(run_folder(self.runs)), pytest.raises(BusyError):
             ask(MODEL, OPTIONS, self.runs, cut=CUT)
-        assert {path: path.read_bytes() for path in self.files} == before
+        assert self.contents() == before
 
     def teardown(self) -> None:
         """In the end there is peace: the run is finished, or refused and then made anew."""

@@ -18,6 +18,7 @@ from daskab import IntegrityError, save_model
 from daskab.cli import main
 from daskab.run.driver import Outcome
 from daskab.run.executors.processes import Processes
+from daskab.run.tasks import finished
 from daskab.run.workspace import open_workspace
 
 JOB = """\
@@ -364,6 +365,21 @@ def test_damaged_records_are_found_and_their_batches_run_again(how: str, copy: P
     assert certificate == sealed(done)
     # A flipped byte may fall on the time or the host, which nothing depends on.
     assert did <= tasks if how == "flipped" else did == tasks
+
+
+def test_records_of_other_nodes_than_those_there_count_for_nothing(copy: Path, done: Outcome) -> None:
+    space = open_workspace(copy)
+    nodes = space.evidence.read("rounds/1/nodes")
+    space.evidence.write("rounds/1/nodes", ..., nodes[::-1])
+    stale = {task.key for task in space.tasks("round", 1) if finished(space, task) is None}
+    assert len(nodes) > 1
+    assert stale
+    assert again(copy)[0] == sealed(done)  # the nodes are laid out anew, from what round 0 left open
+
+
+def test_lost_records_cost_their_work(copy: Path, done: Outcome) -> None:
+    shutil.rmtree(copy / "records")
+    assert again(copy)[0] == sealed(done)
 
 
 def test_a_record_under_another_name_counts_for_nothing(copy: Path, done: Outcome) -> None:

@@ -14,9 +14,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
 
 from distributed import Client, KilledWorker
+from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoWorkerError
 
-from daskab.errors import IncompleteError
+from daskab.errors import ClusterError, IncompleteError
 from daskab.run.executors.handshake import shake_hands
 from daskab.run.records import Failure, Record, Task
 from daskab.run.tasks import execute
@@ -77,12 +78,13 @@ class Cluster(ABC):
             If no cluster is left to go on with.
         """
         waiting = iter(tasks)
-        for _ in range(CLUSTERS):
+        for number in range(CLUSTERS):
+            if number > 0:
+                self._begin_anew()
             lost: list[Task] = []
             if (yield from self._run(folder, run_id, waiting, lost)):
                 return
             waiting = chain(lost, waiting)
-            self._begin_anew()
         raise IncompleteError(
             f"no worker came in {self.patience:g} s, {CLUSTERS} times; the same command goes on from here"
         )
@@ -98,7 +100,10 @@ class Cluster(ABC):
         if not self._workers_come():
             return False
         if folder not in self._met:
-            shake_hands(self._client, folder)
+            try:
+                shake_hands(self._client, folder)
+            except CommClosedError:
+                return False
             self._met.add(folder)
         suspects: list[Task] = []
         for task, end in self._results(folder, run_id, waiting):
@@ -150,15 +155,26 @@ class Cluster(ABC):
             except Empty:
                 continue
             given, _ = running.pop(future.key)
-            try:
-                yield given, future.result()
-            except KilledWorker:
-                yield given, "killed"
-            except (NoWorkerError, CancelledError):
-                lost = True
-                yield given, "lost"
+            end = self._end(future)
+            lost = lost or end == "lost"
+            yield given, end
         if task is not None:
             yield task, "lost"
+
+    def _end(self, future: Any) -> End:
+        """How a task ended; its own errors are raised."""
+        try:
+            record: Record = future.result(timeout=self.patience)
+        except KilledWorker:
+            return "killed"
+        except (NoWorkerError, CancelledError):
+            return "lost"
+        except OSError:
+            # Of the task; or whoever holds its result is gone (a time-out too), and nobody is left to do it again.
+            if future.status == "error":
+                raise
+            return "lost"
+        return record
 
     def _workers_come(self) -> bool:
         try:
@@ -176,13 +192,19 @@ class Cluster(ABC):
 
     def _begin_anew(self) -> None:
         self.__exit__()
-        self.__enter__()
+        try:
+            self.__enter__()
+        except ClusterError as error:
+            raise IncompleteError(f"{error}; the same command goes on from here") from None
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep Dask's own messages off standard error: what matters of them, daskab says in one line."""
     with ExitStack() as stack:
+        # A gather that timed out is one that asyncio wonders about.
+        stack.callback(logging.getLogger("asyncio").setLevel, logging.getLogger("asyncio").level)
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         for handler in logging.getLogger("distributed").handlers:
             stack.callback(handler.setLevel, handler.level)
             handler.setLevel(logging.CRITICAL)
