@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from daskab.report.junit import write_junit
 from daskab.report.results import Results
 from daskab.run import records
 from daskab.run.driver import Outcome
+from daskab.run.files import write_atomically
 from daskab.run.job import bound_options
 
 
@@ -128,3 +130,12 @@ def test_a_report_that_cannot_be_written_in_the_end_is_said(call: Call, tmp_path
     assert said.code == 2
     assert said.err == f"daskab: {long}: File name too long; this report is not written\n"
     assert "(sealed)" in said.out
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(tmp_path / "pipe", "text")
+    assert os.read(end, 100) == b"text"
+    os.close(end)
+    assert (tmp_path / "pipe").is_fifo()
