@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,6 @@ from examples import environment
 import daskab
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.address import Address
-
-PATIENCE = 120.0
 
 
 class RunningCluster:
@@ -113,15 +110,6 @@ def other_daskab(folder: Path, version: str) -> Path:
     shutil.copytree(package, folder / "daskab", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "daskab" / "_version.py").write_text(f'VERSION = "{version}"\n')
     return folder
-
-
-def wait_for_records(runs: Path, least: int, running: subprocess.Popen[str] | None = None) -> None:
-    """Until some batches of a run's long stage are behind it."""
-    deadline = time.monotonic() + PATIENCE
-    while len(list(runs.glob("*/records/round*.json"))) < least:
-        assert running is None or running.poll() is None, running.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def freeze(process: subprocess.Popen[bytes]) -> None:

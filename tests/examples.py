@@ -43,7 +43,7 @@ def mixed_model(m: int = 6, d: int = 3, seed: int = 1) -> KernelExpansion:
     return model.replace(latent_low=float(low), latent_high=float(high), input_names=[f"in{j}" for j in range(d)])
 
 
-JOB = """\
+SHORT = """\
 [bound]
 method = "fixed"
 slices = 3
@@ -61,7 +61,7 @@ def write_job(folder: Path, *models: str, require_inputs: int | None = None) -> 
         save_model(mixed_model() if i == 0 else mixed_model(4, 2, seed=5), folder / f"{name}.npz")
         lines += ["[[model]]", f'name = "{name}"', f'file = "{name}.npz"']
     required = "" if require_inputs is None else f"require_inputs = {require_inputs}\n"
-    (folder / "tiny.toml").write_text("\n".join(lines) + f"\n{JOB}{required}")
+    (folder / "tiny.toml").write_text("\n".join(lines) + f"\n{SHORT}{required}")
     return folder / "tiny.toml"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import Call, Said, environment, mixed_model, run_folder, snapshot
+from examples import SHORT, Call, Said, environment, mixed_model, run_folder, snapshot
 
 import daskab
 from daskab import KernelExpansion, load_model, save_model
@@ -144,7 +144,8 @@ def test_a_busy_run(call: Call, model: Path) -> None:
 
 # Job files.
 
-JOB = """\
+JOB = (
+    """\
 name = "two"
 [[model]]
 name = "a"
@@ -152,14 +153,9 @@ file = "m.npz"
 [[model]]
 name = "b"
 file = "sub/n.npz"
-[bound]
-method = "fixed"
-slices = 3
-[attack]
-starts = 4
-[run]
-batch = 6
 """
+    + SHORT
+)
 
 
 @pytest.fixture

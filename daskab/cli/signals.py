@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from daskab.run.progress import Silent
+from daskab.run.progress import Progress
 from daskab.run.records import Record
 
 
-class Signals(Silent):
+class Signals(Progress):
     """Ctrl-C and SIGTERM: heeded at once, but in the midst of a run between two of its tasks.
 
     An exception in the midst of a task leaves zarr with half its work done, and is lost where Python calls

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from daskab.errors import DataError
 from daskab.model.expansion import KernelExpansion
 from daskab.model.inducing import project
+from daskab.model.thresholds import percentile_thresholds
 
 Array = NDArray[np.float64]
 
@@ -143,7 +144,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 self.random_state,
             )
         latent = self._expansion(centres, weights, lower, upper).latent(points)
-        low, high = (float(p) for p in np.percentile(latent, [self.percentile, 100.0 - self.percentile]))
+        low, high = percentile_thresholds(latent, self.percentile)
         if not low < high:
             raise DataError(f"X: latent mean is {low:g} at nearly every point, which leaves no thresholds")
         self.model_ = self._expansion(centres, weights, lower, upper, low, high)

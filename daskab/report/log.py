@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Self
 
 from daskab.run.driver import Outcome
-from daskab.run.progress import Begun, SoFar
+from daskab.run.progress import Begun, Progress, SoFar
 from daskab.run.records import Failure, Record
 
 
-class Log:
+class Log(Progress):
     """Appends to a file; ``-`` is standard error, None is no log.
 
     Raises

@@ -8,16 +8,17 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
 from rich.table import Column
 
-from daskab.run.progress import Begun, SoFar
+from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record
 
 LOG_EVERY = 30.0
 
 
-class ProgressDisplay:
+class ProgressDisplay(Progress):
     """Shows the stages of a run; rich honours NO_COLOR and plain terminals.
 
     Parameters
@@ -31,7 +32,7 @@ class ProgressDisplay:
         self._label = label
         self._console = console or Console(stderr=True)
         self._every = every
-        self._live: Progress | None = None
+        self._live: Bar | None = None
         self._task = TaskID(0)
         self._name = ""
         self._total = self._done = self._done_here = 0
@@ -48,7 +49,7 @@ class ProgressDisplay:
                 MofNCompleteColumn(table_column=Column(no_wrap=True)),
                 TextColumn("{task.fields[left]}"),
             )
-            self._live = Progress(*columns, console=self._console, transient=True)
+            self._live = Bar(*columns, console=self._console, transient=True)
             self._live.start()
             self._task = self._live.add_task(self._label, total=None, left="")
         return self
@@ -58,9 +59,6 @@ class ProgressDisplay:
     ) -> None:
         if self._live is not None:
             self._live.stop()
-
-    def begin(self, run_id: str, how: Begun) -> None:
-        """A run begins; its stages say more."""
 
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage begins."""

@@ -68,13 +68,17 @@ class ClusterOptions(Section):
     logs: BesideJob | None = None
     patience: Positive = PATIENCE
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether what goes to the scheduler at ``address`` is."""
+        return self.address is not None and self.address.startswith("tls://")
+
     @model_validator(mode="after")
     def _of_the_kind(self) -> ClusterOptions:
         for name in sorted(self.model_fields_set - {"kind", *OF_KIND[self.kind]}):
             raise wrong(f"given, but kind {self.kind!r} has no {name}", (name,))
         if self.kind == "address":
-            encrypted = self.address is not None and self.address.startswith("tls://")
-            for name in ("address", *(("ca", "certificate", "key") if encrypted else ())):
+            for name in ("address", *(("ca", "certificate", "key") if self.encrypted else ())):
                 if getattr(self, name) is None:
                     raise wrong("missing", (name,))
         return self

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
-from daskab.errors import DaskabError, IncompleteError, IntegrityError
+from daskab.errors import IncompleteError, IntegrityError
 from daskab.model.expansion import KernelExpansion
 from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
@@ -35,7 +35,7 @@ from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.executors import Executor
 from daskab.run.files import write_atomically
 from daskab.run.plan import Question, canonical_json
-from daskab.run.progress import Progress, Silent, SoFar
+from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record, Task
 from daskab.run.sizing import check_batch, sized_plan
 from daskab.run.store import Evidence
@@ -90,7 +90,7 @@ def run_question(
     """
     check_batch(question, batch)
     folder = runs / question.run_id
-    progress = progress or Silent()
+    progress = progress or Progress()
     deadline = None if time_limit is None else time.monotonic() + time_limit
     with one_writer(folder), storage_of(folder):
         sealed = folder / "certificate.json"
@@ -114,8 +114,6 @@ def storage_of(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error, DaskabError):
-            raise
         where = error.filename or folder
         raise IncompleteError(f"{where}: {error.strerror or error}; mend it, and the same command goes on") from None
 
@@ -132,9 +130,10 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     content = space.certificate.read_bytes()
     if hashlib.sha256(content).hexdigest() != space.evidence.sealed:
         raise IntegrityError(f"{space.certificate}: is not as it was sealed; remove it and run again")
-    witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
-    if not (np.all(np.isfinite(witnesses.x)) and np.all(np.isfinite(witnesses.moved_to))):
-        raise IntegrityError(f"{space.evidence.path}: witnesses are missing; remove {space.certificate} and run again")
+    try:
+        witnesses = Witnesses(space.evidence.read("witness"), space.evidence.read("witness_to"))
+    except IntegrityError as error:
+        raise IntegrityError(f"{error}, after removing {space.certificate}") from None
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 
@@ -162,15 +161,14 @@ class Drive:
         if on_time and model.delta is not None:
             on_time = self.stage("joint attack", [Task("several", 0)])
         known = attack_found(self.space, self.done)
-        self.look(n_rounds, known[0])
         while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
+            self.look(n_rounds, known[0])
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
             on_time = self.stage(f"round {n_rounds}", tasks)
             if plan.question.method != "adaptive":
                 break
             known = met_in_round(self.space, self.done, n_rounds - 1, known)
-            self.look(n_rounds, known[0])
         units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))
         on_time = on_time and self.enhance(upper)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from daskab.run.records import Failure, Record
 
@@ -17,50 +17,26 @@ class SoFar(NamedTuple):
     open_inputs: int  #: inputs that are not closed to the tolerance yet
 
 
-class Progress(Protocol):
-    """Told how a run goes on, between two of its tasks."""
+class Progress:
+    """Told how a run goes on, between two of its tasks; as it stands it says nothing, and who watches overrides it."""
 
     def begin(self, run_id: str, how: Begun) -> None:
         """A run is begun, goes on where an earlier try stopped, or is found sealed."""
-        ...
 
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage of ``total`` tasks begins, ``done`` of them found finished."""
-        ...
 
     def advance(self, record: Record) -> None:
         """A task of the stage is finished."""
-        ...
 
     def fail(self, failure: Failure) -> None:
         """A task of the stage could not be done."""
-        ...
 
     def known(self, so_far: SoFar) -> None:
         """What is certified has changed; only told of a model with thresholds."""
-        ...
 
 
-class Silent:
-    """Progress nobody watches; a base of those who watch a part of it."""
-
-    def begin(self, run_id: str, how: Begun) -> None:
-        """Say nothing."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """Say nothing."""
-
-    def advance(self, record: Record) -> None:
-        """Say nothing."""
-
-    def fail(self, failure: Failure) -> None:
-        """Say nothing."""
-
-    def known(self, so_far: SoFar) -> None:
-        """Say nothing."""
-
-
-class Watchers:
+class Watchers(Progress):
     """Several who watch, told in this order."""
 
     def __init__(self, *watchers: Progress) -> None:

@@ -45,8 +45,8 @@ def prepare(evidence: Evidence, plan: Plan, goal: Array, attained: Array, number
 
 def open_nodes(evidence: Evidence, number: int) -> Array:
     """Everything round ``number`` left open (n, width), in the order of its batches."""
-    batches = range(evidence.n_batches(f"rounds/{number}/closed"))
-    return np.concatenate([evidence.read_rows(f"rounds/{number}/frontier", b) for b in batches])
+    n_batches = evidence.n_batches(f"rounds/{number}/closed")
+    return np.concatenate([evidence.read_rows(f"rounds/{number}/frontier", b) for b in range(n_batches)])
 
 
 def round_units(evidence: Evidence, plan: Plan, number: int) -> Ints:

@@ -96,10 +96,16 @@ class Evidence:
         group.attrs["coordinates"] = "slice_lower slice_upper first_slice last_slice"
         return cls(path)
 
-    def read(self, name: str, where: Any = ...) -> Array:
-        """Part of an array; a damaged or absent chunk is an IntegrityError, not a number."""
+    def read(self, name: str, where: Any = ..., *, may_lack: bool = False) -> Array:
+        """Part of an array; a damaged or absent chunk is an IntegrityError, not a number.
+
+        zarr reads an absent chunk as the fill value, which no number that is stored equals, unless it ``may_lack``.
+        """
         with self._readable(name):
-            return np.asarray(self._array(name)[where])
+            values = np.asarray(self._array(name)[where])
+        if not may_lack and values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+            raise IntegrityError(f"{self.path}/{name}: a part is missing; run again")
+        return values
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write whole chunks of an array."""
@@ -216,11 +222,11 @@ class Evidence:
         """Rows (n, width) a batch hands over, as many as there are: an array of its own, replaced as a whole."""
         _full(self._group, f"{name}/{batch}", ("row", "field"), rows)
 
-    def read_rows(self, name: str, batch: int) -> Array:
+    def read_rows(self, name: str, batch: int, *, may_lack: bool = False) -> Array:
         """What `write_rows` wrote."""
         # The array may have been replaced by one of another size since it was opened.
         self._arrays.pop(f"{name}/{batch}", None)
-        return self.read(f"{name}/{batch}")
+        return self.read(f"{name}/{batch}", may_lack=may_lack)
 
 
 def _empty(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,13 +68,15 @@ def finished(space: Workspace, task: Task) -> Record | None:
 
 def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     """What a task wrote, read back, in the order its digest was taken."""
-    read = space.evidence.read
+    # What is missing is told by the digest, and whose it is.
+    read = partial(space.evidence.read, may_lack=True)
+    read_rows = partial(space.evidence.read_rows, may_lack=True)
     if task.stage == "round":
         at = f"rounds/{task.round}"
         rows = space.evidence.rows(f"{at}/closed", task.index)
         if space.plan.question.method != "adaptive":
             return (read(f"{at}/closed", rows),)
-        frontier, found = (space.evidence.read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
+        frontier, found = (read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
         asked = () if task.round == 0 else (read(f"{at}/nodes", rows),)
         return *asked, read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
     if task.stage == "joint":
@@ -81,7 +84,7 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
         rows = space.evidence.rows(f"{at}/used", task.index)
         nodes, used = read(f"{at}/nodes", rows), read(f"{at}/used", rows)
         what = np.tile(space.evidence.joint_round(task.round), (used.size, 1))
-        return what, nodes, used, space.evidence.read_rows(f"{at}/frontier", task.index)
+        return what, nodes, used, read_rows(f"{at}/frontier", task.index)
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
@@ -155,9 +158,9 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     read, at = space.evidence.read, f"rounds/{task.round}"
     rows = space.evidence.rows(f"{at}/closed", task.index)
     goal, allowance, attained = read(f"{at}/goal"), read(f"{at}/allowance"), read(f"{at}/attained")
-    nodes = first_nodes(space, rows, goal) if number == 0 else stored_nodes(space, at, rows)
+    nodes = first_nodes(space, rows, goal) if number == 0 else read(f"{at}/nodes", rows)
     # What it set out from is part of what the record vouches for: of other nodes it says nothing.
-    asked = () if number == 0 else (nodes.copy(),)
+    asked = () if number == 0 else (nodes,)
     closed, used, frontier, found = refine_nodes(
         nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
     )
@@ -183,7 +186,7 @@ def search_batch(space: Workspace, task: Task) -> Work:
     at = f"joint/{task.round}"
     allowance, size, most = asked = space.evidence.joint_round(task.round)
     rows = space.evidence.rows(f"{at}/used", task.index)
-    nodes, attacks = stored_nodes(space, at, rows), Attacks.of(space.model, most)
+    nodes, attacks = space.evidence.read(f"{at}/nodes", rows), Attacks.of(space.model, most)
     used, frontier = (search_nodes if size == PAIRS else search_sets)(nodes, attacks, allowance)
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write(f"{at}/used", rows, used)
@@ -220,10 +223,7 @@ def stored_contributions(space: Workspace, rows: slice) -> tuple[int, Array]:
     """Contributions (2, B, slice, constraint, centre) of the inputs of a range of units, and the first of them."""
     n = space.plan.n_sequences
     first, last = place(rows.start, n)[0], place(rows.stop - 1, n)[0]
-    tables = space.evidence.read("contributions", (slice(None), slice(first, last + 1)))
-    if not np.all(np.isfinite(tables)):
-        raise IntegrityError(f"{space.folder}: contributions of inputs {first} to {last} are missing; run again")
-    return first, tables
+    return first, space.evidence.read("contributions", (slice(None), slice(first, last + 1)))
 
 
 def first_nodes(space: Workspace, rows: slice, goal: Array) -> Array:
@@ -242,14 +242,6 @@ def found_points(space: Workspace, first: int, count: int) -> Array:
     """Scaled points (count, D) the attack found for inputs ``first`` ..., where a search may well start."""
     found = space.evidence.read("search/witness", slice(first, first + count))
     return np.clip((found - space.model.lower) / space.model.lengthscale, 0.0, space.scaled.width)
-
-
-def stored_nodes(space: Workspace, at: str, rows: slice) -> Array:
-    """The open nodes a batch of a round starts from."""
-    nodes = space.evidence.read(f"{at}/nodes", rows)
-    if not np.all(np.isfinite(nodes)):
-        raise IntegrityError(f"{space.folder}: nodes of {at} are missing; run again")
-    return nodes
 
 
 STAGES = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,21 @@ is there, or nothing."""
 ENDS = ("killed", "interrupted", "no workers")
 
 
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "flipped": lambda path: path.write_bytes(flipped(path.read_bytes())),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "deleted": lambda path: path.unlink(),
+}
+"""What may become of a file at rest."""
+
+
+def flipped(content: bytes) -> bytes:
+    """With one bit in the middle turned over, if there is one."""
+    middle = len(content) // 2
+    return content[:middle] + bytes(byte ^ 4 for byte in content[middle : middle + 1]) + content[middle + 1 :]
+
+
 class Killed(BaseException):
     """In the place of the death of a process: nothing in the code under test may catch it."""
 
@@ -38,7 +52,6 @@ class FaultyStore:
     def __init__(self, number: int, how: str) -> None:
         self.left = number
         self.how = how
-        self.writing = 0
 
     def next_goes_wrong(self) -> bool:
         """Whether this write does; some of the ways end here."""
@@ -57,13 +70,6 @@ class FaultyStore:
         faults, into_store, into_file = self, LocalStore.set, records.write_atomically
 
         async def set_faulty(store: LocalStore, key: str, value: Buffer) -> None:
-            faults.writing += 1
-            try:
-                await set_once(store, key, value)
-            finally:
-                faults.writing -= 1
-
-        async def set_once(store: LocalStore, key: str, value: Buffer) -> None:
             if not faults.next_goes_wrong():
                 return await into_store(store, key, value)
             if faults.how == "torn":
@@ -87,11 +93,7 @@ class FaultyStore:
             patch.setattr(LocalStore, "set", set_faulty)
             for module in (records, driver, workspace):
                 patch.setattr(module, "write_atomically", write_faulty)
-            try:
-                yield
-            finally:
-                while self.writing:  # zarr writes several chunks at once, in a thread that the death spares
-                    time.sleep(0.01)
+            yield
 
 
 class FaultyExecutor(Inline):

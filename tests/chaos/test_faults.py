@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from chaos.faults import ENDS, WRITES, FaultyExecutor, FaultyStore, Killed
+from chaos.faults import DAMAGE, ENDS, WRITES, FaultyExecutor, FaultyStore, Killed
 from examples import ask, mixed_model, run_folder, sealed
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -83,8 +83,14 @@ class Faults(RuleBasedStateMachine):
                 if first == {path: path.read_bytes() for path in self.files}:
                     return first
 
-    def attempt(self, executor: Executor | None = None, time_limit: float | None = None) -> Outcome | None:
-        """Give the command once and hold it to what is promised of it; None if it ended in one of the ways it may."""
+    def attempt(
+        self, executor: Executor | None = None, time_limit: float | None = None, *, unnoticed: bool = False
+    ) -> Outcome | None:
+        """Give the command once and hold it to what is promised of it; None if it ended in one of the ways it may.
+
+        Where a write goes wrong ``unnoticed`` it may be the very last one: what is said is true all the same, and the
+        next command finds the file wrong.
+        """
         before = {path: path.read_bytes() for path in self.runs.glob("*/certificate.json")}
         try:
             with no_hang():
@@ -102,7 +108,8 @@ class Faults(RuleBasedStateMachine):
         if outcome is None:
             return None
         if outcome.sealed:
-            assert sealed(outcome) == content
+            assert outcome.certificate.to_json().encode() == content
+            assert unnoticed or sealed(outcome) == content
             return outcome
         part = outcome.certificate
         assert not part.complete
@@ -114,9 +121,11 @@ class Faults(RuleBasedStateMachine):
     @rule(number=st.integers(1, 120), how=st.sampled_from(WRITES))
     def a_write_goes_wrong(self, number: int, how: str) -> None:
         faults = FaultyStore(number, how)
-        self.damaged |= how in ("torn", "vanished")
+        unnoticed = how in ("torn", "vanished")
+        self.damaged |= unnoticed
         with faults.at_work():
-            self.attempt()
+            self.attempt(unnoticed=unnoticed)
+        self.contents()
 
     @rule(
         seed=st.integers(0, 2**32 - 1),
@@ -133,19 +142,11 @@ class Faults(RuleBasedStateMachine):
         self.attempt(time_limit=1e-3)
 
     @precondition(lambda self: self.files)
-    @rule(which=st.integers(0), how=st.sampled_from(("flipped", "truncated", "empty", "deleted")))
+    @rule(which=st.integers(0), how=st.sampled_from(sorted(DAMAGE)))
     def a_file_is_damaged(self, which: int, how: str) -> None:
-        contents = self.contents()
-        path = sorted(contents)[which % len(contents)]
-        content = contents[path]
-        middle = len(content) // 2
+        paths = sorted(self.contents())
         self.damaged = True
-        if how == "deleted":
-            path.unlink()
-        elif how == "flipped" and content:
-            path.write_bytes(content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :])
-        else:
-            path.write_bytes(content[: 0 if how == "empty" else middle])
+        DAMAGE[how](paths[which % len(paths)])
 
     @precondition(lambda self: list(self.runs.glob("*/plan.json")))  # `ask` lays a run out before it is refused
     @rule()

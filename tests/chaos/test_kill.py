@@ -8,10 +8,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chaos.faults import DAMAGE
 from examples import ADAPTIVE, Logged, ask, mixed_model, run_folder, sealed, start
 
 from daskab import IntegrityError, save_model
@@ -268,18 +268,6 @@ def test_a_signal_while_the_workers_start(signum: int, code: int, seconds: float
 
 
 # Damage to a run at rest.
-
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "flipped": lambda path: path.write_bytes(flipped(path.read_bytes())),
-    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "empty": lambda path: path.write_bytes(b""),
-    "deleted": lambda path: path.unlink(),
-}
-
-
-def flipped(content: bytes) -> bytes:
-    middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from daskab.run.driver import Outcome, run_question
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import BoundOptions
-from daskab.run.progress import Begun, Silent, SoFar, Watchers
+from daskab.run.progress import Begun, Progress, SoFar, Watchers
 from daskab.run.records import Record
 from daskab.run.workspace import one_writer, open_workspace
 
@@ -222,7 +222,7 @@ def test_one_writer_a_run(tmp_path: Path) -> None:
     assert ask(MODEL, FIXED, tmp_path).sealed
 
 
-class Listener(Silent):
+class Listener(Progress):
     """Remembers all it is told."""
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.probes import probe_points
 from daskab.model.probes import mismatch
+from daskab.model.thresholds import percentile_thresholds
 
 Box = tuple[ArrayLike, ArrayLike]
 
@@ -86,7 +87,7 @@ def _thresholds(
         return float(pair[0]), float(pair[1])
     if not 0.0 <= percentile < 50.0:
         raise ModelError(f"percentile: {percentile:g} is not from 0 to below 50")
-    low, high = (float(p) for p in np.percentile(model.latent(training), [percentile, 100.0 - percentile]))
+    low, high = percentile_thresholds(model.latent(training), percentile)
     if not low < high:
         raise ModelError(f"percentile: the latent mean is {low:g} at nearly every training point; give thresholds")
     return low, high

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from distributed import Client
 from distributed.security import Security
 
-from daskab.errors import ClusterError
+from daskab.errors import ClusterError, one_line
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.cluster import Cluster
 
@@ -24,31 +24,28 @@ class Address(Cluster):
         super().__init__(options.patience)
         assert options.address is not None  # ClusterOptions refuses that kind without one
         self.address = options.address
-        self.files = options.ca, options.certificate, options.key
-        if not (self.encrypted or options.insecure or on_loopback(options.address)):
+        self.options = options
+        if not (options.encrypted or options.insecure or on_loopback(self.address)):
             raise ClusterError(
                 f"cluster.address: {self.address!r} is not encrypted, and whoever reaches it can run code there; "
                 "use tls://, or say insecure = true"
             )
 
-    @property
-    def encrypted(self) -> bool:
-        """Whether what goes over the wire is."""
-        return self.address.startswith("tls://")
-
     @contextmanager
     def client(self) -> Iterator[Client]:
         """Join the cluster."""
         security = None
-        if self.encrypted:
-            ca, certificate, key = map(str, self.files)
+        if self.options.encrypted:
             security = Security(
-                tls_ca_file=ca, tls_client_cert=certificate, tls_client_key=key, require_encryption=True
+                tls_ca_file=str(self.options.ca),
+                tls_client_cert=str(self.options.certificate),
+                tls_client_key=str(self.options.key),
+                require_encryption=True,
             )
         try:
             client = Client(self.address, security=security, timeout=self.patience, set_as_default=False)
         except (OSError, ValueError) as error:
-            what = (str(error.__cause__ or error) or type(error).__name__).partition("\n")[0]
+            what = one_line(error.__cause__ or error)
             raise ClusterError(f"{self.address}: no scheduler can be reached there ({what})") from None
         with client:
             yield client

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from daskab.errors import ClusterError
+from daskab.errors import ClusterError, one_line
 from daskab.run.plan import numerics
 
 
@@ -55,8 +55,8 @@ def check_answer(worker: str, answer: Any, token: str, folder: str) -> None:
     if isinstance(answer, OSError):  # Dask hangs up on a worker that does not understand what it is asked
         raise ClusterError(f"worker {worker}: gave no answer; install daskab there, or look into its log")
     if isinstance(answer, BaseException):
-        what = str(answer).partition("\n")[0]
-        raise ClusterError(f"worker {worker}: cannot run daskab ({type(answer).__name__}: {what}); install it there")
+        what = f"{type(answer).__name__}: {one_line(answer)}"
+        raise ClusterError(f"worker {worker}: cannot run daskab ({what}); install it there")
     theirs, read = answer
     check_versions(f"worker {worker}", theirs)
     if read != token:

@@ -12,7 +12,7 @@ import dask
 from distributed import Client
 from distributed.security import Security
 
-from daskab.errors import ClusterError, DaskabError
+from daskab.errors import ClusterError, DaskabError, one_line
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.cluster import Cluster
 from daskab.run.executors.processes import SETTINGS, signals_held
@@ -68,6 +68,6 @@ class Slurm(Cluster):
                     cluster = self.jobs(**how)
                     cluster.adapt(minimum=self.options.workers, maximum=self.options.workers)
             except (OSError, RuntimeError, ValueError) as error:
-                raise ClusterError(f"SLURM: {str(error).partition(chr(10))[0]}") from None
+                raise ClusterError(f"SLURM: {one_line(error)}") from None
             with cluster, Client(cluster, set_as_default=False) as client:
                 yield client
