@@ -74,4 +74,5 @@ def processes() -> Iterator[Processes]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             workers = stack.enter_context(Processes())
+            list(workers.begin())
         yield workers

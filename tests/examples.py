@@ -22,6 +22,9 @@ from daskab.run.plan import Plan
 from daskab.run.records import Record, Task
 from daskab.run.tasks import execute
 
+PATIENCE = 120.0
+"""Seconds until a test gives up waiting for what always comes."""
+
 ATTACK = AttackOptions(starts=4)
 
 # The tolerance is out of reach, so every node budget is used up, in several rounds (see `short_rounds`).

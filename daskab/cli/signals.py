@@ -50,5 +50,9 @@ class Signals(Progress):
         """A task is done."""
         self.heed()
 
+    def wait(self) -> None:
+        """Nothing happens."""
+        self.heed()
+
 
 signals = Signals()

@@ -76,6 +76,10 @@ class ProgressDisplay(Progress):
         """A task could not be done: said at once, and for good."""
         self._say(f"{self._label}: {failure.task} {failure.why}; it is left out")
 
+    def wait(self) -> None:
+        """Nothing happens, which is shown as well: time goes by."""
+        self._show()
+
     def known(self, so_far: SoFar) -> None:
         """What is certified has changed."""
         self._so_far = so_far

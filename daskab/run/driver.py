@@ -242,12 +242,14 @@ class Drive:
             return not waiting
         records = self.executor.run(str(self.space.folder), self.space.plan.question.run_id, waiting)
         for record in records:
-            if isinstance(record, Failure):
+            if record is None:
+                self.progress.wait()
+            elif isinstance(record, Failure):
                 self.failures.append(record)
                 self.progress.fail(record)
-                continue
-            self.done[record.task] = record
-            self.progress.advance(record)
+            else:
+                self.done[record.task] = record
+                self.progress.advance(record)
             if self.late():
                 break
         return all(t.key in self.done for t in tasks)

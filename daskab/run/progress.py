@@ -32,6 +32,9 @@ class Progress:
     def fail(self, failure: Failure) -> None:
         """A task of the stage could not be done."""
 
+    def wait(self) -> None:
+        """Nothing has happened for a second or so."""
+
     def known(self, so_far: SoFar) -> None:
         """What is certified has changed; only told of a model with thresholds."""
 
@@ -61,6 +64,11 @@ class Watchers(Progress):
         """Tell all."""
         for watcher in self._watchers:
             watcher.fail(failure)
+
+    def wait(self) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.wait()
 
     def known(self, so_far: SoFar) -> None:
         """Tell all."""

@@ -179,7 +179,7 @@ class Anew:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
         """Do the tasks if all were chosen."""
         wanted = list(tasks)
         for task in wanted:

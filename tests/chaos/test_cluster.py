@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from clusters import PATIENCE, RunningCluster, freeze, other_daskab, running_cluster, thaw
-from examples import ask, mixed_model, sealed
+from clusters import RunningCluster, freeze, other_daskab, running_cluster, thaw
+from distributed import Client
+from examples import PATIENCE, ask, mixed_model, sealed, start
 
+from daskab import save_model
 from daskab.errors import ClusterError, IncompleteError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.driver import Outcome
@@ -37,17 +40,19 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 class During(Address):
     """Does something once, when a number of records of the long stage have come."""
 
-    def __init__(self, cluster: RunningCluster, what: object, after: int = 4) -> None:
+    def __init__(self, cluster: RunningCluster, what: Callable[[], object], *, patience: float | None = None) -> None:
         super().__init__(ClusterOptions(kind="address", address=cluster.address))
         self.what = what
-        self.after = after
+        self.after = 4
+        self.patience_after = patience  # before, a busy machine may need a while to begin a worker
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
         for record in super().run(folder, run_id, tasks):
             if isinstance(record, Record) and record.task.startswith("round"):
                 self.after -= 1
                 if self.after == 0:
-                    self.what()  # type: ignore[operator]
+                    self.patience = self.patience_after or self.patience
+                    self.what()
             yield record
 
 
@@ -75,8 +80,7 @@ def test_a_killed_scheduler_that_is_not_replaced(
 ) -> None:
     """One line and a run that goes on, under another executor here."""
     with running_cluster(tmp_path, workers=1) as cluster:
-        executor = During(cluster, cluster.scheduler.kill)
-        executor.patience = 3.0
+        executor = During(cluster, cluster.scheduler.kill, patience=3.0)
         with pytest.raises(
             (ClusterError, IncompleteError), match=r"no scheduler can be reached|goes on from here"
         ) as e:
@@ -92,7 +96,9 @@ def test_no_worker_ever_comes(tmp_path: Path) -> None:
         wait_for_workers(cluster, 0)  # until the scheduler answers
         executor = cluster.executor()
         executor.patience = 5.0
-        with pytest.raises(IncompleteError, match="no worker came in 5 s, 3 times; the same command goes on from here"):
+        with pytest.raises(
+            IncompleteError, match="no worker came or answered in 5 s, 3 times; the same command goes on from here"
+        ):
             answer(executor, tmp_path / "runs")
 
 
@@ -130,6 +136,82 @@ def test_a_frozen_worker_is_given_up_and_thaws_again(
         assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_scheduler_frozen_for_a_while_goes_on(undisturbed: bytes, tmp_path: Path) -> None:
+    with running_cluster(tmp_path, workers=1) as cluster:
+
+        def strike() -> None:
+            freeze(cluster.scheduler)
+            threading.Timer(4.0, thaw, [cluster.scheduler]).start()
+
+        assert sealed(answer(During(cluster, strike), tmp_path / "runs")) == undisturbed
+
+
+def test_a_scheduler_frozen_for_good_is_given_up(undisturbed: bytes, tmp_path: Path) -> None:
+    with running_cluster(tmp_path, workers=1) as cluster:
+        executor = During(cluster, lambda: freeze(cluster.scheduler), patience=3.0)
+        with pytest.raises(
+            IncompleteError, match=r"no scheduler can be reached there \(.+\); the same command goes on"
+        ):
+            answer(executor, tmp_path / "runs")
+    assert sealed(ask(MODEL, OPTIONS, tmp_path / "runs", cut=CUT)) == undisturbed
+
+
+# Whoever waits for a cluster can be stopped.
+
+
+def no_scheduler(cluster: RunningCluster) -> None:
+    cluster.scheduler.kill()
+    cluster.scheduler.wait()
+
+
+def no_worker(cluster: RunningCluster) -> None:
+    wait_for_workers(cluster, 0)
+
+
+def frozen_scheduler(cluster: RunningCluster) -> None:
+    wait_for_workers(cluster, 0)
+    freeze(cluster.scheduler)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "signum", "code"),
+    [
+        (no_scheduler, signal.SIGINT, 130),
+        (no_worker, signal.SIGTERM, 143),
+        (no_worker, None, 3),
+        (frozen_scheduler, signal.SIGTERM, 143),
+        (frozen_scheduler, None, 3),
+    ],
+)
+def test_who_waits_for_a_cluster_heeds_one_signal_and_the_time(
+    lacking: Callable[[RunningCluster], None], signum: int | None, code: int, tmp_path: Path
+) -> None:
+    """Not only at the end of the patience, here ten minutes."""
+    save_model(mixed_model(), tmp_path / "model.npz")
+    with running_cluster(tmp_path, workers=0) as cluster:
+        (tmp_path / "cluster.toml").write_text(
+            f'[cluster]\nkind = "address"\naddress = "{cluster.address}"\npatience = 600\n'
+        )
+        lacking(cluster)
+        limit = () if signum is not None else ("--time-limit", "5")
+        where = ("--cluster", "cluster.toml", "--runs", "runs")
+        running = start("certify", "model.npz", *where, *limit, cwd=tmp_path)
+        try:
+            if signum is not None:
+                while not list((tmp_path / "runs").glob("*/plan.json")):
+                    assert running.poll() is None, running.communicate()
+                    time.sleep(0.1)
+                time.sleep(1.0)
+                running.send_signal(signum)
+            _, err = running.communicate(timeout=PATIENCE)
+        finally:
+            running.kill()
+    assert running.returncode == code, err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) <= 1, err
+    assert not list((tmp_path / "runs").glob("*/certificate.json"))
+
+
 # Workers that must not be given tasks.
 
 
@@ -156,7 +238,7 @@ def refused(cluster: RunningCluster, runs: Path, match: str, *, path: Path | Non
 
 def wait_for_workers(cluster: RunningCluster, count: int) -> None:
     deadline = time.monotonic() + PATIENCE
-    with cluster.executor().client() as client:
+    with Client(cluster.address, timeout=PATIENCE, set_as_default=False) as client:
         while len(client.nthreads()) != count:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -197,6 +279,6 @@ def test_a_worker_of_another_version_that_comes_late_is_refused(undisturbed: byt
             cluster.processes[-1].kill()
             cluster.begin_worker(other)
 
-        with pytest.raises(ClusterError, match="computes with other versions than the run was begun with"):
+        with pytest.raises(ClusterError, match=r"has daskab 0\.0\.1, here|other versions than the run was begun with"):
             answer(During(cluster, replace), tmp_path / "runs")
     assert sealed(ask(MODEL, OPTIONS, tmp_path / "runs", cut=CUT)) == undisturbed

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from examples import mixed_model, run_folder, start
+from examples import PATIENCE, mixed_model, run_folder, start
 
 from daskab import save_model
 
@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs root to mount a tmpfs"),
 ]
 
-PATIENCE = 120.0
 SMALL = ("certify", "small.npz", "--method", "fixed", "--slices", "2", "--runs", "disk/small")
 LARGE = ("certify", "large.npz", "--method", "fixed", "--slices", "20", "--json", "--runs", "disk/large")
 

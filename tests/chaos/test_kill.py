@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from chaos.faults import DAMAGE
-from examples import ADAPTIVE, Logged, ask, mixed_model, run_folder, sealed, start
+from examples import ADAPTIVE, PATIENCE, Logged, ask, mixed_model, run_folder, sealed, start
 
 from daskab import IntegrityError, save_model
 from daskab.cli import main
@@ -32,7 +32,6 @@ slices = 12
 [run]
 batch = 36
 """
-PATIENCE = 120.0
 
 
 def wait_for_records(running: subprocess.Popen[str], runs: Path, least: int) -> None:
@@ -198,6 +197,7 @@ def test_when_no_worker_comes_back_the_cluster_is_begun_anew(tmp_path: Path) -> 
     """The workers are taken away, as a cluster that scales down does, and none is sent in their place."""
     whole = ask(mixed_model(), ADAPTIVE, tmp_path / "whole")
     with Processes(patience=5.0) as processes:
+        list(processes.begin())
         first = processes._client
         first.cluster.scale(0)
         while first.nthreads():

@@ -39,9 +39,11 @@ class Cancels(Slurm):
 
     cancelled: str | None = None
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
-        for number, record in enumerate(super().run(folder, run_id, tasks)):
-            if record.task.startswith("round") and number == 4:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
+        rounds = 0
+        for record in super().run(folder, run_id, tasks):
+            rounds += record is not None and record.task.startswith("round")
+            if rounds == 4 and self.cancelled is None:
                 self.cancelled = slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()[0]
                 slurm_says("scancel", {}, self.cancelled)
             yield record

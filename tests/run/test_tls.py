@@ -45,7 +45,7 @@ def test_a_run_comes_to_the_same_bytes(cluster: RunningCluster, tmp_path: Path) 
 def test_a_client_of_another_authority_is_refused(cluster: RunningCluster, tmp_path: Path) -> None:
     make_certificates(tmp_path, ["127.0.0.1"], days=2)
     with pytest.raises(ClusterError, match=r"tls://127.0.0.1:\d+: no scheduler can be reached there"):
-        Address(cluster.options(tmp_path).model_copy(update={"patience": 3.0})).__enter__()
+        list(Address(cluster.options(tmp_path).model_copy(update={"patience": 3.0})).begin())
 
 
 @pytest.mark.slow
@@ -57,7 +57,8 @@ def test_a_client_without_tls_is_refused(cluster: RunningCluster) -> None:
 @pytest.mark.slow
 def test_what_is_not_encrypted_listens_on_loopback_only(cluster: RunningCluster) -> None:
     """Those are the pages of the scheduler and of workers, which Dask puts on every interface if it is not told."""
-    with cluster.executor():
+    with cluster.executor() as executor:
+        list(executor.begin())
         scheduler, *workers = [
             [c.laddr for c in psutil.Process(process.pid).net_connections() if c.status == "LISTEN"]
             for process in cluster.processes

@@ -21,10 +21,11 @@ class Executor(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
         """Yield each task's record when it is done; stop starting tasks when the caller stops asking.
 
-        A task that cannot be done is a failure; the others are done all the same.
+        A task that cannot be done is a failure; the others are done all the same. None comes every second or so
+        while there is nothing to tell, so that a caller who must stop can.
         """
         ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from distributed import Client
@@ -13,6 +12,7 @@ from distributed.security import Security
 from daskab.errors import ClusterError, one_line
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.cluster import Cluster
+from daskab.run.executors.patience import GLANCE, patiently
 
 
 class Address(Cluster):
@@ -31,9 +31,8 @@ class Address(Cluster):
                 "use tls://, or say insecure = true"
             )
 
-    @contextmanager
-    def client(self) -> Iterator[Client]:
-        """Join the cluster."""
+    def reach(self) -> Iterator[None]:
+        """Wait for the scheduler to answer."""
         security = None
         if self.options.encrypted:
             security = Security(
@@ -43,12 +42,17 @@ class Address(Cluster):
                 require_encryption=True,
             )
         try:
-            client = Client(self.address, security=security, timeout=self.patience, set_as_default=False)
+            self._joined = yield from patiently(
+                lambda: Client(self.address, security=security, timeout=self.patience, set_as_default=False),
+                self.patience + GLANCE,
+            )
         except (OSError, ValueError) as error:
             what = one_line(error.__cause__ or error)
             raise ClusterError(f"{self.address}: no scheduler can be reached there ({what})") from None
-        with client:
-            yield client
+
+    def client(self) -> Client:
+        """Join the cluster."""
+        return self._joined
 
 
 def on_loopback(address: str) -> bool:

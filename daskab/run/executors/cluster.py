@@ -14,11 +14,11 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal, Self
 
 from distributed import Client, KilledWorker
-from distributed.comm.core import CommClosedError
 from distributed.scheduler import NoWorkerError
 
 from daskab.errors import ClusterError, IncompleteError
 from daskab.run.executors.handshake import shake_hands
+from daskab.run.executors.patience import GLANCE, patiently
 from daskab.run.records import Failure, Record, Task
 from daskab.run.tasks import execute
 
@@ -26,22 +26,33 @@ IN_FLIGHT = 4
 """Tasks handed to the scheduler for each thread: enough to keep it fed, few enough to stop quickly."""
 
 CLUSTERS = 3
-"""Begun for one stage, if those before lost their scheduler or all their workers."""
+"""Begun one after the other, if those before lost their scheduler or all their workers and nothing was done."""
 
-GLANCE = 1.0
-"""Seconds between two looks at how many workers there are."""
+DEATHS_ALONE = 2
+"""Clusters a task may lose while it is tried alone, before it is to blame."""
 
 End = Record | Literal["killed", "lost"]
 """How a task ended: done, two workers died with it, or the cluster could not do it."""
 
 
 class Cluster(ABC):
-    """Runs tasks on a Dask cluster, for as long as the context lives."""
+    """Runs tasks on a Dask cluster, which is begun or joined when there are any, until the context ends.
+
+    A scheduler or worker may be frozen: nothing here waits for one without an end, or deaf to who asked.
+    """
 
     name: str
 
     def __init__(self, patience: float) -> None:
         self.patience = patience  #: seconds to wait for a scheduler to answer, and for a worker to come (back)
+        self._stack = ExitStack()
+        self._client: Any = None
+        self._begun = 0
+        self._fruitless = 0
+
+    def reach(self) -> Iterator[None]:
+        """Wait, if it has to be waited for, until `client` can be had."""
+        return iter(())
 
     @abstractmethod
     def client(self) -> AbstractContextManager[Client]:
@@ -53,18 +64,39 @@ class Cluster(ABC):
             If there is none, or daskab must not use it.
         """
 
+    def begin(self) -> Iterator[None]:
+        """Begin or join the cluster, unless that is done already.
+
+        Raises
+        ------
+        ClusterError
+            As by `client`.
+        IncompleteError
+            If it is not the first, so that something may be done already.
+        """
+        if self._client is not None:
+            return
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(quiet())
+                yield from self.reach()
+                self._client = stack.enter_context(self.client())
+                self._stack = stack.pop_all()
+        except ClusterError as error:
+            if not self._begun:
+                raise
+            raise IncompleteError(f"{error}; the same command goes on from here") from None
+        self._begun += 1
+        self._met: set[tuple[str, str]] = set()
+
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.enter_context(quiet())
-            self._client: Any = stack.enter_context(self.client())
-            self._stack = stack.pop_all()
-        self._met: set[str] = set()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._client = None
         self._stack.close()
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
         """Keep a bounded number of tasks with the scheduler and yield records as they finish.
 
         If the scheduler is lost, or all workers are and none comes back, the cluster is begun anew with what is not
@@ -73,41 +105,39 @@ class Cluster(ABC):
         Raises
         ------
         ClusterError
-            If a worker must not be given tasks: see `handshake`.
+            If there is no cluster, or a worker must not be given tasks: see `handshake`.
         IncompleteError
             If no cluster is left to go on with.
         """
         waiting = iter(tasks)
-        for number in range(CLUSTERS):
-            if number > 0:
-                self._begin_anew()
+        self._fruitless = 0
+        while self._fruitless < CLUSTERS:
+            self._fruitless += 1
             lost: list[Task] = []
             if (yield from self._run(folder, run_id, waiting, lost)):
                 return
+            self.__exit__()
             waiting = chain(lost, waiting)
         raise IncompleteError(
-            f"no worker came in {self.patience:g} s, {CLUSTERS} times; the same command goes on from here"
+            f"no worker came or answered in {self.patience:g} s, {CLUSTERS} times; the same command goes on from here"
         )
 
     def _run(
         self, folder: str, run_id: str, waiting: Iterator[Task], lost: list[Task]
-    ) -> Generator[Record | Failure, None, bool]:
+    ) -> Generator[Record | Failure | None, None, bool]:
         """One cluster's part of `run`: whether it did all; if not, what it was given and did not do is in ``lost``.
 
         A task that two workers died with may be innocent: others were with them. It is tried again at the end, by
-        itself; if that kills two more, it is the culprit.
+        itself; if that kills two more, or leaves no cluster twice, it is the culprit.
         """
-        if not self._workers_come():
-            return False
-        if folder not in self._met:
-            try:
-                shake_hands(self._client, folder)
-            except CommClosedError:
-                return False
-            self._met.add(folder)
         suspects: list[Task] = []
-        for task, end in self._results(folder, run_id, waiting):
+        for ended in self._results(folder, run_id, waiting):
+            if ended is None:
+                yield None
+                continue
+            task, end = ended
             if isinstance(end, Record):
+                self._fruitless = 0
                 yield end
             else:
                 (lost if end == "lost" else suspects).append(task)
@@ -115,30 +145,43 @@ class Cluster(ABC):
             lost.extend(suspects)
             return False
         for task in suspects:
-            [(_, end)] = self._results(folder, run_id, iter([task]), alone=True)
-            if isinstance(end, Record):
-                yield end
-                continue
-            yield Failure(task.key, "killed every worker it was given to, alone as well")
-            if end == "lost":
-                self._begin_anew()
+            yield (yield from self._alone(folder, run_id, task))
         return True
+
+    def _alone(self, folder: str, run_id: str, task: Task) -> Generator[None, None, Record | Failure]:
+        """Try a task with nothing beside it."""
+        for _ in range(DEATHS_ALONE):
+            for ended in self._results(folder, run_id, iter([task]), alone=True):
+                if ended is None:
+                    yield
+                elif isinstance(ended[1], Record):
+                    return ended[1]
+                elif ended[1] == "killed":
+                    return Failure(task.key, "killed every worker it was given to, alone as well")
+            self.__exit__()
+        return Failure(task.key, "no worker was left whenever it was tried alone")
 
     def _results(
         self, folder: str, run_id: str, waiting: Iterator[Task], *, alone: bool = False
-    ) -> Iterator[tuple[Task, End]]:
-        """Tasks as they end; no more are handed over once one is lost."""
+    ) -> Iterator[tuple[Task, End] | None]:
+        """Tasks as they end, None while none does; no more are handed over once one is lost."""
         ended: SimpleQueue[Any] = SimpleQueue()
         running: dict[str, tuple[Task, Any]] = {}
-        threads, looked, seen = 0, -math.inf, time.monotonic()
         task = next(waiting, None)
+        if task is None:
+            return
+        yield from self.begin()
+        threads, looked, seen = 0, -math.inf, time.monotonic()
         lost = False
         while running or (task is not None and not lost):
             now = time.monotonic()
             if now - looked >= GLANCE:
-                threads, looked = self._threads(), now
+                try:
+                    threads, looked = (yield from self._threads(folder)), time.monotonic()
+                except OSError:
+                    threads = 0
                 if threads:
-                    seen = now
+                    seen = time.monotonic()
             while task is not None and not lost and len(running) < IN_FLIGHT * threads:
                 # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
                 key = f"{run_id}-{task.key}{'-alone' * alone}"
@@ -146,25 +189,26 @@ class Cluster(ABC):
                 running[key] = task, future
                 future.add_done_callback(ended.put)
                 task = next(waiting, None)
-            if now - seen > self.patience:
+            if time.monotonic() - seen > self.patience:
                 yield from ((given, "lost") for given, _ in running.values())
                 running.clear()
                 break
             try:
-                future = ended.get(timeout=GLANCE)
+                future = ended.get(timeout=GLANCE if running else GLANCE / 10)
             except Empty:
+                yield None
                 continue
             given, _ = running.pop(future.key)
-            end = self._end(future)
+            end = yield from self._end(future)
             lost = lost or end == "lost"
             yield given, end
         if task is not None:
             yield task, "lost"
 
-    def _end(self, future: Any) -> End:
+    def _end(self, future: Any) -> Generator[None, None, End]:
         """How a task ended; its own errors are raised."""
         try:
-            record: Record = future.result(timeout=self.patience)
+            record: Record = yield from patiently(future.result, self.patience)
         except KilledWorker:
             return "killed"
         except (NoWorkerError, CancelledError):
@@ -176,26 +220,25 @@ class Cluster(ABC):
             return "lost"
         return record
 
-    def _workers_come(self) -> bool:
-        try:
-            self._client.wait_for_workers(1, timeout=self.patience)
-        except (TimeoutError, OSError):
-            return False
-        return True
+    def _threads(self, folder: str) -> Generator[None, None, int]:
+        """Threads of all workers there are, each of which has been met.
 
-    def _threads(self) -> int:
-        """Threads of all workers there are; 0 if the scheduler does not answer."""
+        Raises
+        ------
+        OSError
+            If the scheduler or a worker does not answer.
+        ClusterError
+            If a worker must not be given tasks.
+        """
         try:
-            return sum(self._client.nthreads().values())
-        except (OSError, CancelledError):
+            threads: dict[str, int] = yield from patiently(self._client.nthreads, self.patience)
+        except CancelledError:
             return 0
-
-    def _begin_anew(self) -> None:
-        self.__exit__()
-        try:
-            self.__enter__()
-        except ClusterError as error:
-            raise IncompleteError(f"{error}; the same command goes on from here") from None
+        new = [worker for worker in threads if (folder, worker) not in self._met]
+        if new:
+            yield from shake_hands(self._client, folder, new)
+            self._met.update((folder, worker) for worker in new)
+        return sum(threads.values())
 
 
 @contextmanager

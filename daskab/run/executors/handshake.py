@@ -1,17 +1,23 @@
 """Before any work: whether every worker computes as this process does, and sees the run directory it would write to.
 
-Workers that come later are held to the same by `workspace.worker_workspace`, which every task opens.
+Workers that come later are asked when they are noticed; what they are given before is held to the same by
+`workspace.worker_workspace`, which every task opens.
 """
 
 from __future__ import annotations
 
 import platform
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from daskab.errors import ClusterError, one_line
+from daskab.run.executors.patience import patiently
 from daskab.run.plan import numerics
+
+PATIENCE = 300.0
+"""Seconds until a worker must have answered: it imports daskab first, perhaps from a slow disk that all share."""
 
 
 def versions() -> dict[str, str]:
@@ -28,24 +34,29 @@ def greet(probe: str) -> tuple[dict[str, str], str]:
         return versions(), ""
 
 
-def shake_hands(client: Any, folder: str) -> None:
-    """Ask all workers of a cluster at once.
+def shake_hands(client: Any, folder: str, workers: list[str]) -> Iterator[None]:
+    """Ask some workers of a cluster at once.
 
     Raises
     ------
     ClusterError
-        Names the first worker that must not be given tasks of a run in ``folder``, and why.
+        Names the first that must not be given tasks of a run in ``folder``, and why.
+    OSError
+        If the scheduler is gone, or one of those does not answer.
     """
     token = uuid.uuid4().hex
     probe = Path(folder) / f".probe-{token}"
     probe.write_text(token, encoding="utf-8")
+
+    def ask() -> tuple[dict[str, Any], dict[str, int]]:
+        return client.run(greet, str(probe), workers=workers, on_error="return"), client.nthreads()
+
     try:
-        answers = client.run(greet, str(probe), on_error="return")
+        answers, there = yield from patiently(ask, PATIENCE)
     finally:
         probe.unlink(missing_ok=True)
-    there = client.nthreads()
     for worker, answer in sorted(answers.items()):
-        # One that went away meanwhile is no matter; whoever comes in its place is checked by its first task.
+        # One that went away meanwhile is no matter; whoever comes in its place is asked anew.
         if worker in there:
             check_answer(worker, answer, token, folder)
 
