@@ -22,12 +22,11 @@ OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy",
 
 def _source_hash() -> str:
     h = hashlib.sha256()
-    here = Path(__file__)
-    for package in ("bound", "attack", "joint"):
-        for source in sorted((here.parent / package).rglob("*.py")):
-            h.update(f"{source.relative_to(here.parent).as_posix()}\n".encode())
-            h.update(source.read_bytes())
-    h.update(here.read_bytes())
+    here = Path(__file__).parent
+    of_rooms = (source for room in ("bound", "attack", "joint") for source in sorted((here / room).rglob("*.py")))
+    for source in (here / "_compile.py", here / "_elementary.py", *of_rooms):
+        h.update(f"{source.relative_to(here).as_posix()}\n".encode())
+        h.update(source.read_bytes())
     return h.hexdigest()
 
 

@@ -13,6 +13,7 @@ ROOT = Path(daskab.__file__).parent
 ROOMS = [
     "_version",
     "_compile",
+    "_elementary",
     "errors",
     "datasets",
     "model",
@@ -77,6 +78,49 @@ def test_the_second_path_shares_nothing_with_the_first(path: Path) -> None:
     for name in imports(path):
         assert not name.startswith("daskab") or room(name) in {"model", "recheck"}, f"{path}: imports {name}"
         assert name.split(".")[0] != "numba", f"{path}: is compiled"
+
+
+SAME_EVERYWHERE = {
+    "math": "ceil copysign frexp fsum inf isfinite ldexp nan nextafter sqrt",
+    "np": "abs all any arange argmax argsort array array_equal asarray ascontiguousarray bool_ clip concatenate "
+    "count_nonzero cumsum empty empty_like flatnonzero float64 inf int64 intp isfinite linspace max maximum nan ones "
+    "random ravel setdiff1d shape sort stack sum tile triu_indices unique where zeros zeros_like",
+}
+"""Functions that IEEE 754 or their own code settle to the bit; exp and log are in `_elementary` for that reason."""
+
+OF_THE_BITS = [
+    ROOT / "_elementary.py",
+    *(p for room in ("bound", "joint", "attack") for p in (ROOT / room).rglob("*.py")),
+]
+
+
+def machine_dependent(source: str) -> set[str]:
+    """What in a module may come out otherwise on another processor."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            found.add("@")
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            right = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
+            ends = node.left, right
+            whole = any(isinstance(n, ast.Constant) and isinstance(n.value, int) for n in ends)
+            if not whole and not isinstance(node.right, ast.Name):
+                found.add("**")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            allowed = SAME_EVERYWHERE.get(node.value.id)
+            if allowed is not None and node.attr not in allowed.split():
+                found.add(f"{node.value.id}.{node.attr}")
+    return found
+
+
+@pytest.mark.parametrize("path", OF_THE_BITS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_bits_do_not_depend_on_the_machine(path: Path) -> None:
+    assert not machine_dependent(path.read_text())
+
+
+def test_the_rule_of_the_bits_can_fail() -> None:
+    source = "a @ b\nx ** 0.5\nmath.exp(1.0)\nnp.exp(x)\nnp.linalg.eigh(a)\nmath.sqrt(2.0) ** 2"
+    assert machine_dependent(source) == {"@", "**", "math.exp", "np.exp", "np.linalg"}
 
 
 def test_the_rule_can_fail(tmp_path: Path) -> None:

@@ -10,12 +10,11 @@ zero exactly when both are reached, so that no change is spent on going beyond a
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab._elementary import exp
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -54,7 +53,7 @@ def value_gradient(x: Array, centres: Array, amplitudes: Array, gradient: Array)
         for j in range(fours, d):
             e0 = x[j] - centres[i, j]
             t0 += e0 * e0
-        term = amplitudes[i] * math.exp(-0.5 * ((t0 + t1) + (t2 + t3)))
+        term = amplitudes[i] * exp(-0.5 * ((t0 + t1) + (t2 + t3)))
         total += term
         for j in range(d):
             gradient[j] += term * centres[i, j]

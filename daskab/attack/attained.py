@@ -1,6 +1,6 @@
 """What a witness pair attains, evaluated again in the model's own units and rounded down (METHOD 5, Lemma 6).
 
-Nothing here shares code with the search that found the pair: no scaling, no compiled kernel.
+Nothing here shares code with the search that found the pair but exp: no scaling, no compiled kernel.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab._elementary import exp_each
 from daskab.bound.rounding import EPS, TINY
 from daskab.errors import BoundError
 from daskab.model.expansion import KernelExpansion
@@ -21,7 +22,7 @@ def terms(model: KernelExpansion, x: Array) -> tuple[Array, float]:
     """The M terms of f(x) - c0, and a bound on the sum of their errors."""
     d = model.n_inputs
     t = 0.5 * np.sum(((x - model.centres) / model.lengthscale) ** 2, axis=1)
-    value = model.weights * model.variance * np.exp(-t)
+    value = model.weights * model.variance * exp_each(-t)
     error = float(np.sum(np.abs(value) * ((d + 8.0) * t + 16.0))) * EPS * 1.01 + model.n_centres * TINY
     return value, error
 

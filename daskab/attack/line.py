@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab._elementary import exp, exp_each
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -57,7 +58,7 @@ def tried_values(centres: Array, width: Array) -> tuple[Indices, Array, Array]:
     bumps = np.empty((values.size, m))
     for j in range(d):
         own = slice(first[j], first[j + 1])
-        bumps[own] = np.exp(-0.5 * (values[own, None] - centres[None, :, j]) ** 2)
+        bumps[own] = exp_each(-0.5 * (values[own, None] - centres[None, :, j]) ** 2)
     return first, values, bumps
 
 
@@ -104,8 +105,8 @@ def rate_inputs(
         for j in range(d):
             t[i] += 0.5 * (x[j] - centres[i, j]) ** 2
             tp[i] += 0.5 * (x_prime[j] - centres[i, j]) ** 2
-        f += amplitudes[i] * math.exp(-t[i])
-        fp += amplitudes[i] * math.exp(-tp[i])
+        f += amplitudes[i] * exp(-t[i])
+        fp += amplitudes[i] * exp(-tp[i])
     for j in range(d):
         a = x[j]
         b = x_prime[j]
@@ -115,11 +116,11 @@ def rate_inputs(
             # The exponent, not the factor, is taken apart: the factor alone may have underflowed.
             ta = 0.5 * (a - centres[i, j]) ** 2
             tb = 0.5 * (b - centres[i, j]) ** 2
-            rest[i] = amplitudes[i] * math.exp(min(0.0, ta - t[i]))
-            rest_p[i] = amplitudes[i] * math.exp(min(0.0, tb - tp[i]))
+            rest[i] = amplitudes[i] * exp(min(0.0, ta - t[i]))
+            rest_p[i] = amplitudes[i] * exp(min(0.0, tb - tp[i]))
             if a != b:
-                crossed += rest[i] * math.exp(-tb)
-                crossed_p += rest_p[i] * math.exp(-ta)
+                crossed += rest[i] * exp(-tb)
+                crossed_p += rest_p[i] * exp(-ta)
         if a == b:
             crossed = f
             crossed_p = fp

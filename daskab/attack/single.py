@@ -7,12 +7,11 @@ again, rounded down, by `daskab.attack.attained`.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
+from daskab._elementary import exp
 from daskab.bound.contributions import bump
 
 Array = NDArray[np.float64]
@@ -61,7 +60,7 @@ def change(point: Array, centres: Array, amplitudes: Array, changed: int, gradie
     for i in range(m):
         c = centres[i, changed]
         t = square_distance(point, centres[i]) - (low - c) * (low - c)
-        a = amplitudes[i] * math.exp(-0.5 * max(t, 0.0))
+        a = amplitudes[i] * exp(-0.5 * max(t, 0.0))
         up = a * bump(high, c)
         down = a * bump(low, c)
         v = up - down
@@ -143,7 +142,7 @@ def best_values(
     for i in range(m):
         c = centres[i, changed]
         t = square_distance(z, centres[i]) - (z[changed] - c) * (z[changed] - c)
-        scale[i] = amplitudes[i] * math.exp(-0.5 * max(t, 0.0))
+        scale[i] = amplitudes[i] * exp(-0.5 * max(t, 0.0))
     least = np.inf
     most = -np.inf
     at_least = 0

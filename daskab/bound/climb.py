@@ -5,9 +5,8 @@ Nothing proved depends on how well it climbs; a better point only makes the test
 
 from __future__ import annotations
 
-import math
-
 from daskab._compile import inner_kernel
+from daskab._elementary import exp
 from daskab.bound.item import (
     HIGH,
     LOW,
@@ -32,7 +31,7 @@ def mixture(item: Item, weight: int, point: int) -> float:
         for j in range(d):
             step = item.axis[point, j] - item.centres[i, j]
             t += step * step
-        total += item.term[weight, i] * math.exp(-0.5 * t)
+        total += item.term[weight, i] * exp(-0.5 * t)
     return total
 
 
@@ -48,7 +47,7 @@ def mixture_and_slope(item: Item, point: int, slope: int) -> float:
         for j in range(d):
             step = item.axis[point, j] - item.centres[i, j]
             t += step * step
-        v = item.term[WEIGHT, i] * math.exp(-0.5 * t)
+        v = item.term[WEIGHT, i] * exp(-0.5 * t)
         total += v
         for j in range(d):
             item.axis[slope, j] += v * item.centres[i, j]

@@ -6,12 +6,11 @@ backwards with every amplitude negated, and is stored as that.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
+from daskab._elementary import exp
 from daskab.bound.rounding import EPS, TINY
 
 Array = NDArray[np.float64]
@@ -31,7 +30,7 @@ def slice_edges(width: float, slices: int) -> Array:
 @inner_kernel
 def bump(t: float, centre: float) -> float:
     """exp(-(t - centre)^2 / 2)."""
-    return math.exp(-0.5 * (t - centre) * (t - centre))
+    return exp(-0.5 * (t - centre) * (t - centre))
 
 
 @inner_kernel

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inlined_kernel, inner_kernel
+from daskab._elementary import exp
 from daskab.bound.climb import climb, into_box, mixture
 from daskab.bound.contributions import bump
 from daskab.bound.item import (
@@ -147,7 +148,7 @@ def start_climb(item: Item) -> None:
     strongest = 0
     most = -np.inf
     for i in range(m):
-        most_of_term = item.term[WEIGHT, i] * math.exp(-item.term[NEAR, i])
+        most_of_term = item.term[WEIGHT, i] * exp(-item.term[NEAR, i])
         if most_of_term > most:
             most = most_of_term
             strongest = i
@@ -174,7 +175,7 @@ def note_path(start: float, end: float, item: Item) -> None:
             step = item.axis[POINT, j] - item.centres[i, j]
             t += step * step
         rise = bump(end, item.term[ALONG, i]) - bump(start, item.term[ALONG, i])
-        total += item.term[AMPLITUDE, i] * rise * math.exp(-0.5 * t)
+        total += item.term[AMPLITUDE, i] * rise * exp(-0.5 * t)
     if total > item.found[0]:
         item.found[0] = total
         # A path downwards starts at its upper end.
@@ -224,7 +225,7 @@ def choose_cut(item: Item) -> int:
             else:
                 for j in range(d):
                     along += item.cuts[k, j] * (item.centres[i, j] - item.axis[POINT, j])
-            total += abs(item.term[WEIGHT, i]) * math.exp(-item.term[NEAR, i]) * along * along
+            total += abs(item.term[WEIGHT, i]) * exp(-item.term[NEAR, i]) * along * along
         if span * span * total > most:
             most = span * span * total
             best = k

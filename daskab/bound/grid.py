@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab._elementary import exp
 from daskab.bound.merging import keep_heavy, merge_negatives, nearest_in_box
 from daskab.bound.principal import principal_directions, project, shorten
 from daskab.bound.rounding import EPS, TINY, exp_down, exp_up, grown
@@ -125,7 +126,7 @@ def grid_maximum(work: GridWork, n: int, rank: int) -> float:
         for i in range(n):
             for g in range(count):
                 away = work.lines[g] - work.along[a, i]
-                work.table[a, i, g] = math.exp(-0.5 * away * away)
+                work.table[a, i, g] = exp(-0.5 * away * away)
         if a < rank - 1:
             outer *= count
     last = rank - 1

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from daskab._compile import inlined_kernel, inner_kernel
+from daskab._elementary import exp
 from daskab.bound.eigen import curvature_bound
 from daskab.bound.item import (
     BEND,
@@ -47,7 +48,7 @@ def taylor_rest(s: float) -> float:
         for k in range(14, 3, -1):
             total = 1.0 + total * s / k
         return total * s * s * s / 6.0
-    return math.exp(s) - 1.0 - s - 0.5 * s * s
+    return exp(s) - 1.0 - s - 0.5 * s * s
 
 
 @inner_kernel
@@ -59,7 +60,7 @@ def second_order(s: float) -> float:
         for k in range(14, 2, -1):
             total = 1.0 + total * s / k
         return 0.5 * total
-    return (math.exp(s) - 1.0 - s) / (s * s)
+    return (exp(s) - 1.0 - s) / (s * s)
 
 
 @inner_kernel
@@ -180,7 +181,7 @@ def by_taylor(item: Item, value: float, curvature: float, level: float, inner: f
     term = item.term
     half = 0.5 * touching(inner, outer)
     radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
-    unit = math.exp(-half)
+    unit = exp(-half)
     rest = 0.0
     size = 0.0
     for i in range(term.shape[1]):
@@ -192,7 +193,7 @@ def by_taylor(item: Item, value: float, curvature: float, level: float, inner: f
             part = v * taylor_rest(end)
         else:
             # v may have gone to 0 where the term itself has not, so the exponents are added first.
-            part = w * math.exp(end - term[EXPONENT, i] - half) - v * (1.0 + end + 0.5 * end * end)
+            part = w * exp(end - term[EXPONENT, i] - half) - v * (1.0 + end + 0.5 * end * end)
         rest += part
         size += (abs(part) + 2.0 * abs(v) * (1.0 + abs(end) + end * end)) * (4.0 + 4.0 * term[SPREAD, i])
     scale_gradient(item, unit)
@@ -210,7 +211,7 @@ def by_curvature(item: Item, value: float, lift: float, level: float, inner: flo
     term = item.term
     half = 0.5 * touching(inner, outer)
     radius = math.sqrt(outer) * (1.0 + 8.0 * EPS)
-    unit = math.exp(-half)
+    unit = exp(-half)
     size = 0.0
     for i in range(term.shape[1]):
         w = term[WEIGHT, i]
@@ -221,9 +222,9 @@ def by_curvature(item: Item, value: float, lift: float, level: float, inner: flo
             bend = v * second_order(end)
         else:
             # v may have gone to 0 where the term itself has not, so the exponents are added first.
-            bend = (w * math.exp(end - term[EXPONENT, i] - half) - v * (1.0 + end)) / (end * end)
+            bend = (w * exp(end - term[EXPONENT, i] - half) - v * (1.0 + end)) / (end * end)
         term[BEND, i] = bend
-        grown = abs(w) * math.exp(end - term[EXPONENT, i] - half) + abs(v) * (1.0 + abs(end))
+        grown = abs(w) * exp(end - term[EXPONENT, i] - half) + abs(v) * (1.0 + abs(end))
         size += (abs(v) + grown * (1.0 + reach * reach / max(end * end, 0.25))) * (4.0 + 4.0 * term[SPREAD, i])
     scale_gradient(item, unit)
     curvature = 2.0 * curvature_bound(item, BEND, lift)
@@ -251,14 +252,14 @@ def by_lines(item: Item, level: float, inner: float, outer: float) -> float:
             # The shell, the slabs and the box have no point in common.
             return -1.0
         if w > 0.0:
-            at_low = w * math.exp(low - base)
-            at_high = w * math.exp(high - base)
+            at_low = w * exp(low - base)
+            at_high = w * exp(high - base)
             slope = (at_high - at_low) / (high - low) if high > low else 0.0
             constant += at_low - slope * low
             size += (at_low + at_high + abs(slope) * (1.0 + abs(low))) * (4.0 + 4.0 * term[SPREAD, i])
         else:
             at = min(max(0.0, low), high)
-            slope = w * math.exp(at - base)
+            slope = w * exp(at - base)
             constant += slope * (1.0 - at)
             size += abs(slope) * (2.0 + abs(at)) * (4.0 + 4.0 * term[SPREAD, i])
         for j in range(d):

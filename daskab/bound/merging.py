@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab._elementary import exp, log, log1p
 from daskab.bound.rounding import EPS, TINY, exp_up, grown
 
 Array = NDArray[np.float64]
@@ -29,14 +30,14 @@ def shift(ratio: float, tau: float) -> float:
     """
     low = LOWEST
     high = HIGHEST
-    g = math.log(ratio)
+    g = log(ratio)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if g - math.log1p(math.exp(-middle)) + tau * (1.0 + 2.0 * math.exp(middle)) < 0.0:
+        if g - log1p(exp(-middle)) + tau * (1.0 + 2.0 * exp(middle)) < 0.0:
             low = middle
         else:
             high = middle
-    return math.exp(0.5 * (low + high))
+    return exp(0.5 * (low + high))
 
 
 @kernel
@@ -49,9 +50,9 @@ def merged_exponent(ratio: float, tau: float, rho: float) -> float:
     tau : half the squared distance of the two centres, rounded up
     rho : any positive number
     """
-    g = math.log(ratio)
-    back = math.log1p(1.0 / rho)
-    shrink = math.log1p(rho)
+    g = log(ratio)
+    back = log1p(1.0 / rho)
+    shrink = log1p(rho)
     apart = tau * (rho * (1.0 + rho))
     error = 16.0 * EPS * (rho * (1.0 + abs(g) + back) + shrink + apart)
     return rho * (g - back) - shrink + apart + error

@@ -9,12 +9,11 @@ cell or a range at a point leaves no gap, so the children of a node cover it.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
+from daskab._elementary import exp
 from daskab.bound import item as rows
 from daskab.bound.contributions import bump, inside_increase, largest, weight_error
 from daskab.bound.item import ALONG, AMPLITUDE, BULGE_FROM, BULGE_TO, WEIGHT, Item, n_cuts
@@ -146,11 +145,11 @@ def bulge(amplitude: float, centre: float, low: float, high: float) -> float:
     near = max(max(low - centre, centre - high), 0.0)
     far = max(abs(centre - low), abs(high - centre))
     if amplitude >= 0.0:
-        bend = (1.0 - near * near) * math.exp(-0.5 * near * near)
+        bend = (1.0 - near * near) * exp(-0.5 * near * near)
     elif near <= 1.7320509 and far >= 1.7320508:
         bend = 0.4462604
     else:
-        bend = max((near * near - 1.0) * math.exp(-0.5 * near * near), (far * far - 1.0) * math.exp(-0.5 * far * far))
+        bend = max((near * near - 1.0) * exp(-0.5 * near * near), (far * far - 1.0) * exp(-0.5 * far * far))
     step = high - low
     return abs(amplitude) * (max(bend, 0.0) + 64.0 * EPS) * step * step * 0.125 * (1.0 + 16.0 * EPS)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from daskab._compile import inlined_kernel, inner_kernel
+from daskab._elementary import exp, log
 from daskab.bound.eigen import curvature_bound, factor_gram
 from daskab.bound.item import (
     EXPONENT,
@@ -75,7 +76,7 @@ def settle(item: Item) -> tuple[float, float, float]:
             slab_low, slab_high = reach_through_slabs(item, i)
             low = max(low, slab_low)
             high = min(high, slab_high)
-        v = term[WEIGHT, i] * math.exp(-0.5 * norm)
+        v = term[WEIGHT, i] * exp(-0.5 * norm)
         slack = (d + 8.0 + 4.0 * (count + 2.0) * (count + 2.0)) * EPS * 2.0 * term[SPREAD, i]
         term[EXPONENT, i] = 0.5 * norm
         term[LENGTH, i] = math.sqrt(norm) * (1.0 + (d + 8.0) * EPS)
@@ -152,7 +153,7 @@ def below_level(item: Item, level: float) -> bool:
     lift = factor_gram(item)
     curvature = curvature_bound(item, VALUE, lift)
     inner = 0.0
-    outer = max((3.0 * (level - value) / max(third, TINY)) ** (2.0 / 3.0), 1e-6 * farthest)
+    outer = max(exp(2.0 / 3.0 * log(3.0 * (level - value) / max(third, TINY))), 1e-6 * farthest)
     while True:
         passed = False
         for _ in range(NARROWINGS):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel
+from daskab._elementary import exp
 from daskab.bound.nodes import BOUND
 from daskab.bound.rounding import EPS
 from daskab.joint.attacks import required, shares
@@ -102,7 +103,7 @@ def weigh(pairs: Pairs, lam: float, phi: float) -> Weights:
     it is NaN, and so is everything that follows: nothing is excluded."""
     mu = 1.0 - lam
     t = required(lam, pairs.high, pairs.low)
-    curvature = t * math.exp(phi) * (1.0 - 16.0 * EPS) if t > 0.0 else np.nan
+    curvature = t * exp(phi) * (1.0 - 16.0 * EPS) if t > 0.0 else np.nan
     return Weights(lam, mu, curvature, phi)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from daskab._compile import inner_kernel
+from daskab._elementary import exp, log
 
 
 @inner_kernel
 def psi(lam: float, mu: float, s: float) -> float:
     """The function itself: concave where it is negative, convex where it is positive, rising everywhere."""
-    return lam * math.exp(s) - mu * math.exp(-s)
+    return lam * exp(s) - mu * exp(-s)
 
 
 @inner_kernel
@@ -20,7 +21,7 @@ def highest_over_line(lam: float, mu: float, slope: float, low: float, high: flo
     # No square of the slope: it would overflow where psi does not, and the place be missed.
     share = 4.0 * (lam / slope) * (mu / slope) if slope > 0.0 else 2.0
     if share <= 1.0:
-        s = math.log(2.0 * (mu / slope) / (1.0 + math.sqrt(1.0 - share)))
+        s = log(2.0 * (mu / slope) / (1.0 + math.sqrt(1.0 - share)))
         if not math.isfinite(s):
             return math.inf
         if low < s < high:
@@ -35,7 +36,7 @@ def touching_point(lam: float, mu: float, low: float, high: float) -> float:
     For the cubic that psi is near its inflection, the chord's foot is half as far below the inflection as its head
     is above. Any other place would do, only less tightly.
     """
-    inflection = 0.5 * math.log(mu / lam)
+    inflection = 0.5 * log(mu / lam)
     if inflection >= high:
         return high
     return max(inflection - 0.5 * (high - inflection), low)
@@ -48,4 +49,4 @@ def slope_above(lam: float, mu: float, low: float, high: float, at: float) -> fl
     if at > foot and foot == low and high - low > 1e-9:
         return (psi(lam, mu, high) - psi(lam, mu, low)) / (high - low)
     s = min(at, foot)
-    return lam * math.exp(s) + mu * math.exp(-s)
+    return lam * exp(s) + mu * exp(-s)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from daskab._compile import inner_kernel
+from daskab._elementary import exp
 from daskab.bound.rounding import EPS, TINY
 from daskab.joint.midpoint.gains import fill_gains
 from daskab.joint.midpoint.lines import highest_over_line, slope_above
@@ -118,12 +118,12 @@ def refer_term(i: int, pairs: Pairs) -> None:
     pairs.term[REACH, i] = reach
     a = pairs.term[AMPLITUDE, i]
     if square < LARGEST_SQUARE:
-        pairs.term[VALUE, i] = a * math.exp(-0.5 * square)
+        pairs.term[VALUE, i] = a * exp(-0.5 * square)
         pairs.term[FAINT, i] = 0.0
     else:
         pairs.term[VALUE, i] = 0.0
         exponent = pairs.term[SWING, i] - 0.5 * square * (1.0 - (d + 8.0) * EPS)
-        pairs.term[FAINT, i] = abs(a) * math.exp(exponent) * (1.0 + 16.0 * EPS) + TINY
+        pairs.term[FAINT, i] = abs(a) * exp(exponent) * (1.0 + 16.0 * EPS) + TINY
 
 
 @inner_kernel
@@ -158,7 +158,7 @@ def fill_majorant(pairs: Pairs, weights: Weights, lead: bool) -> Parts:
             foot = -highest_over_line(mu, lam, slope, -high, -low)
         swing = term[SWING, i]
         far = max(abs(low), abs(high))
-        highest = (lam + mu) * math.exp(far)  # of |psi|
+        highest = (lam + mu) * exp(far)  # of |psi|
         faint = term[FAINT, i] * highest
         bulk = abs(v) * (highest * (1.0 + far)) + faint + TINY
         tilt = v * (foot + slope * at)
@@ -190,7 +190,7 @@ def fill_majorant(pairs: Pairs, weights: Weights, lead: bool) -> Parts:
 @inner_kernel
 def rest_of_exp(t: float) -> float:
     """Never below exp(x) - 1 - x for |x| <= t: without cancellation where t is small."""
-    e = math.exp(t) * (1.0 + 32.0 * EPS)
+    e = exp(t) * (1.0 + 32.0 * EPS)
     return min(0.5 * t * t * e, e - 1.0 - t) + 4.0 * EPS * t * t
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
+from daskab._elementary import exp
 from daskab.bound.contributions import bump, weight_error
 from daskab.bound.item import POINT, WEIGHT, Item, fill_others, item_space
 from daskab.bound.nodes import bulge, load_box
@@ -143,7 +143,7 @@ def latent_in_corners(moves: Moves) -> None:
         for j in range(d):
             step = item.axis[POINT, j] - item.centres[i, j]
             t += step * step
-        value = moves.amplitudes[i] * math.exp(-0.5 * t)
+        value = moves.amplitudes[i] * exp(-0.5 * t)
         for side in range(2):
             for corner in range(corners):
                 moves.latent[side, corner] += value * moves.product[side, corner, i]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import kernel
+from daskab._elementary import exp_each
 from daskab.bound.frontier import N_WAITING, Frontier, add, clear, close_gaps, frontier_of, take
 from daskab.bound.nodes import BOUND, copy_row, set_whole_box
 from daskab.joint.attacks import Attacks
@@ -76,7 +77,7 @@ def pair_in(node: Array, attacks: Attacks) -> tuple[Array, Array]:
         corners = np.tile(point, (2**size, 1))
         corners[:, moved] = np.stack([ends[(np.arange(2**size) >> k) & 1, side, k] for k in range(size)], axis=1)
         squares = np.sum((corners[:, None] - attacks.centres) ** 2, axis=2)
-        pair.append(corners[np.argmax(sign * np.sum(np.exp(-0.5 * squares) * attacks.amplitudes, axis=1))])
+        pair.append(corners[np.argmax(sign * np.sum(exp_each(-0.5 * squares) * attacks.amplitudes, axis=1))])
     return pair[0], pair[1]
 
 
