@@ -11,7 +11,7 @@ from rich.console import Console
 
 from daskab._version import VERSION
 from daskab.cli.importing import import_model
-from daskab.cli.watching import logged, reported, watched
+from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
@@ -84,14 +84,14 @@ def run(
     """Run a job file: certify each of its models, going on where an earlier try stopped."""
     job = read_job(job_file)
     where = job.cluster if cluster is None else read_cluster(cluster)
-    results = Results(job.name, [spec.name for spec in job.models], job.run.require_inputs)
-    with logged(log) as lines, reported(results, junit, prometheus):
+    results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
+    with logged(log) as lines, reported(results, junit, prometheus), swept(job, results, runs):
         for item in job_models(job, runs):
             label = f"{job.name}/{item.name}"
             with watched(label, lines) as progress:
                 outcome = certify_model(
                     item.model,
-                    job.bound,
+                    item.bound,
                     job.attack,
                     runs=runs,
                     cluster=where,
@@ -99,7 +99,7 @@ def run(
                     time_limit=time_limit,
                     progress=progress,
                 )
-                results.add(outcome)
+                results.add(outcome, item.model.accuracy)
                 lines.end(outcome)
             accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
             click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
@@ -173,7 +173,7 @@ def plan(job_file: Path, runs: Path) -> int:
     job = read_job(job_file)
     console = Console()
     for item in job_models(job, runs):
-        question = make_question(item.model, job.bound, job.attack)
+        question = make_question(item.model, item.bound, job.attack)
         console.print(describe_plan(f"{job.name}/{item.name}", question, item.model, job.run.batch))
     return 0
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from daskab.cli.signals import signals
 from daskab.errors import DaskabError
@@ -16,6 +17,8 @@ from daskab.report.log import Log
 from daskab.report.progress import ProgressDisplay
 from daskab.report.prometheus import check_textfile, write_textfile
 from daskab.report.results import Results
+from daskab.report.sweep import describe_sweep, write_sweep
+from daskab.run.job import Job
 from daskab.run.progress import Progress, Watchers
 
 
@@ -63,6 +66,22 @@ def reported(results: Results, junit: Path | None, prometheus: Path | None) -> I
             except OSError as error:
                 click.echo(f"daskab: {path}: {error.strerror}; this report is not written", err=True)
                 results.code = results.code or 2
+
+
+@contextmanager
+def swept(job: Job, results: Results, runs: Path) -> Iterator[None]:
+    """Keep the results of a sweep, however it ends; in the end show them."""
+    if not job.sweep.axes:
+        yield
+        return
+    try:
+        yield
+    finally:
+        path = write_sweep(job, results, runs)
+    Console().print(describe_sweep(job, results))
+    click.echo(
+        f"  * no other is better in accuracy or certified inputs without being worse in the other\n  Sweep: {path}"
+    )
 
 
 def ending(error: BaseException) -> tuple[int, str]:

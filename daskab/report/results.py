@@ -31,6 +31,7 @@ class Result:
     model: str
     seconds: float = 0.0
     outcome: Outcome | None = None
+    accuracy: float | None = None
     error: str | None = None  #: what ended the job here
 
 
@@ -59,9 +60,9 @@ class Results:
         yield from self._done
         yield from map(Result, self._models[len(self._done) :])
 
-    def add(self, outcome: Outcome) -> None:
-        """The next model has an outcome."""
-        self._next(outcome=outcome)
+    def add(self, outcome: Outcome, accuracy: float | None = None) -> None:
+        """The next model has an outcome; ``accuracy`` is the model's own, if known."""
+        self._next(outcome=outcome, accuracy=accuracy)
         self.code = max(self.code, exit_code(outcome.certificate, self.require_inputs))
 
     def stop(self, code: int, error: str) -> None:
@@ -70,7 +71,7 @@ class Results:
             self._next(error=error)
         self.code = code
 
-    def _next(self, outcome: Outcome | None = None, error: str | None = None) -> None:
+    def _next(self, *, outcome: Outcome | None = None, accuracy: float | None = None, error: str | None = None) -> None:
         now = time.monotonic()
-        self._done.append(Result(self._models[len(self._done)], now - self._clock, outcome, error))
+        self._done.append(Result(self._models[len(self._done)], now - self._clock, outcome, accuracy, error))
         self._clock = now

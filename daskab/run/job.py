@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import difflib
 import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,6 +19,7 @@ from pydantic.types import Discriminator, Tag
 from daskab.errors import JobError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, wrong
+from daskab.run.sweep import OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
 
 
@@ -132,6 +135,17 @@ _Model = Annotated[FittedModel, Tag("fit")] | Annotated[TrainedModel, Tag("npz")
 _Models = tuple[Annotated[_Model, Discriminator(_kind)], ...]
 
 
+@dataclass(frozen=True)
+class Point:
+    """One model to be certified, and how: a ``[[model]]`` with one combination of what the job sweeps over."""
+
+    name: str
+    values: Values  #: what the sweep says of it
+    model: FittedModel | TrainedModel
+    data: DataOptions | None
+    bound: BoundOptions
+
+
 class Job(Section):
     """A whole job file; ``models`` are its ``[[model]]`` tables."""
 
@@ -141,6 +155,7 @@ class Job(Section):
     bound: BoundOptions = BoundOptions()
     attack: AttackOptions = AttackOptions()
     run: RunOptions = RunOptions()
+    sweep: SweepOptions = SweepOptions()
     cluster: ClusterOptions = ClusterOptions()
 
     @model_validator(mode="after")
@@ -156,7 +171,34 @@ class Job(Section):
             raise wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))
         if self.data and not to_fit:
             raise wrong("not used, as every model has a file", ("data",))
+        for name in (name for name in self.sweep.axes if name in OF_FITS and len(to_fit) < len(self.models)):
+            at = next(i for i in range(len(self.models)) if i not in to_fit)
+            raise wrong(f"only models that are fitted have one, and model[{at}] has a file", ("sweep", name))
+        try:
+            self.points()
+        except ValidationError as error:
+            path, what = _problems(error, Section)[0]
+            raise wrong(what, ("sweep", path[-1])) from None
         return self
+
+    def points(self) -> tuple[Point, ...]:
+        """What is certified, in order: every model with every combination of what is swept over."""
+        return tuple(self._point(model, values) for model in self.models for values in self.sweep.combinations())
+
+    def _point(self, model: FittedModel | TrainedModel, values: Values) -> Point:
+        name = ",".join([model.name, *(f"{key}={said(value)}" for key, value in values.items())])
+        of_fit = {key: None if value == "dense" else value for key, value in values.items()}
+        data = self.data
+        if isinstance(model, FittedModel):
+            assert data is not None  # a fit without data is refused
+            model, data = _with(model, of_fit), _with(data, of_fit)
+        return Point(name, values, model, data, _with(self.bound, of_fit))
+
+
+def _with(section: Root, values: Mapping[str, object]) -> Root:
+    """A section with other values, checked as it was, of those that it has."""
+    own = {name: value for name, value in values.items() if name in type(section).model_fields}
+    return type(section).model_validate({**section.model_dump(exclude_unset=True), **own}) if own else section
 
 
 def read_job(path: str | Path) -> Job:
@@ -213,6 +255,7 @@ _TABLES = {
     "bound": BoundOptions,
     "attack": AttackOptions,
     "run": RunOptions,
+    "sweep": SweepOptions,
     "cluster": ClusterOptions,
 }
 _MODELS = {"fit": FittedModel, "npz": TrainedModel}  # by tag

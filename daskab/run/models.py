@@ -16,8 +16,9 @@ from daskab._version import VERSION
 from daskab.model.expansion import KernelExpansion
 from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
-from daskab.run.job import DataOptions, FittedModel, Job
+from daskab.run.job import BoundOptions, DataOptions, FittedModel, Job
 from daskab.run.plan import canonical_json
+from daskab.run.sweep import Values
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,24 @@ class JobModel:
     model: KernelExpansion
     classes: tuple[str, str] | None
     noun: str  #: what an input is called
+    bound: BoundOptions  #: how it is to be certified
+    values: Values  #: what a sweep says of it
 
 
 def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
     """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``."""
-    for spec in job.models:
+    for point in job.points():
+        spec, data = point.model, point.data
         if isinstance(spec, FittedModel):
-            assert job.data is not None  # read_job refuses a fit without data
-            path = runs / "models" / f"{fit_key(job.data, spec)}.npz"
+            assert data is not None  # read_job refuses a fit without data
+            path = runs / "models" / f"{fit_key(data, spec)}.npz"
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                save_model(fit(job.data, spec), path)
-            digits = job.data.classes
-            yield JobModel(spec.name, load_model(path), (str(digits[0]), str(digits[1])), "pixel")
+                save_model(fit(data, spec), path)
+            classes = str(data.classes[0]), str(data.classes[1])
+            yield JobModel(point.name, load_model(path), classes, "pixel", point.bound, point.values)
         else:
-            yield JobModel(spec.name, load_model(spec.file), None, "input")
+            yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values)
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:

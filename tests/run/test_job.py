@@ -424,3 +424,63 @@ def test_an_open_scheduler_elsewhere_is_refused_unless_asked_for() -> None:
     assert executor(options.model_copy(update={"insecure": True})).name == "address"
     for here in ("tcp://127.0.0.1:1", "tcp://localhost:1", "tcp://[::1]:1"):
         assert executor(options.model_copy(update={"address": here})).name == "address"
+
+
+SWEEP = "[sweep]\nlengthscale = [2, 4.5]\ninducing_points = [3, 'dense']\nseed = [1]\nslices = [2, 3]\n"
+
+
+def test_a_sweep_makes_every_combination(write) -> None:
+    points = read_job(write(FITTED + SWEEP)).points()
+    assert [p.name for p in points[:3]] == [
+        "m,lengthscale=2,inducing_points=3,seed=1,slices=2",
+        "m,lengthscale=2,inducing_points=3,seed=1,slices=3",
+        "m,lengthscale=2,inducing_points=dense,seed=1,slices=2",
+    ]
+    assert len(points) == 8
+    for p in points:
+        assert isinstance(p.model, FittedModel)
+        assert p.data is not None
+        assert (p.model.lengthscale, p.data.seed, p.bound.slices) == (
+            p.values["lengthscale"],
+            1,
+            p.values["slices"],
+        )
+        assert (p.model.inducing_points or "dense") == p.values["inducing_points"]
+        assert (p.model.name, p.data.train_size, p.bound.method) == ("m", 200, "adaptive")
+
+
+def test_without_a_sweep_every_model_is_one_point(write) -> None:
+    job = read_job(write(FULL))
+    assert [(p.name, p.values, p.model, p.bound) for p in job.points()] == [
+        (model.name, {}, model, job.bound) for model in job.models
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{FITTED}[sweep]\nlengthscale = []", "10: sweep.lengthscale: [] leaves nothing to try"),
+        (f"{FITTED}[sweep]\nlengthscale = [1, 1.0]", "10: sweep.lengthscale: [1.0, 1.0] has a value twice"),
+        (f"{FITTED}[sweep]\nlengthscale = 2", "10: sweep.lengthscale: 2 is not an array"),
+        (f"{FITTED}[sweep]\nvariance = [1, -2]", "10: sweep.variance[1]: -2 is not greater than 0"),
+        (f"{FITTED}[sweep]\nlength = [1]", "10: sweep.length: unknown key; did you mean lengthscale?"),
+        (f"{FITTED}[sweep]\nclasses = [[3, 3]]", "10: sweep.classes: [3, 3] is not two different digits from 0 to 9"),
+        (f"{FITTED}[sweep]\nslices = [2, 2000]", "10: sweep.slices: 2000 is not less than or equal to 1000"),
+        (
+            f"{FITTED}[bound]\nmethod = 'fixed'\n[sweep]\nrtol = [0.1]",
+            "12: sweep.rtol: 0.1 is given, but method 'fixed' has no rtol",
+        ),
+        (
+            f"{TRAINED}[sweep]\nvariance = [1]",
+            "6: sweep.variance: only models that are fitted have one, and model[0] has a file",
+        ),
+        (
+            f"{FITTED}[sweep]\nseed = {list(range(200))}\nslices = {list(range(1, 101))}",
+            "9: sweep: 20000 combinations; the most is 10000",
+        ),
+    ],
+)
+def test_a_wrong_sweep_is_refused(write, text: str, said: str) -> None:
+    with pytest.raises(JobError) as caught:
+        read_job(write(text))
+    assert str(caught.value).endswith(f":{said}")

@@ -1,0 +1,144 @@
+"""A sweep as one xarray dataset, kept beside the runs, and as a table with its Pareto set."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from rich.table import Table
+from rich.text import Text
+
+from daskab._version import VERSION
+from daskab.report.results import Result, Results
+from daskab.run.job import Job
+from daskab.run.sweep import Value, said
+
+Array = NDArray[Any]
+
+SAID: dict[str, tuple[Any, str]] = {
+    "certified": (np.nan, "inputs an attacker must change at least"),
+    "attack": (np.nan, "inputs the best attack found changes"),
+    "no_attack_exists": (False, "proved that no attack exists at all"),
+    "complete": (False, "whether nothing was left undone"),
+    "accuracy": (np.nan, "share of the test points classified correctly"),
+    "upper_bound_sum": (np.nan, "sum of the one-input bounds, of the latent mean"),
+    "delta": (np.nan, "distance of the thresholds, of the latent mean"),
+    "task_seconds": (np.nan, "seconds of all tasks together"),
+    "nodes": (np.nan, "nodes bounded"),
+    "run": ("", "name of the run directory"),
+}
+"""What is told of each point: what stands where it is not known, and what it means."""
+
+
+def sweep_dataset(job: Job, results: Results) -> xr.Dataset:
+    """The results of a sweep, one dimension a key that is swept over, after the models.
+
+    Points that were not reached are NaN, False or empty.
+    """
+    points, axes = job.points(), job.sweep.axes
+    told = [told_of(result) for result in results]
+    shape = (len(job.models), *map(len, axes.values()))
+    assert len(told) == len(points) == math.prod(shape)  # the order of `Job.points`
+    dims = ("model", *axes)
+    variables = {}
+    for name, (missing, meaning) in SAID.items():
+        values = np.array([one.get(name, missing) for one in told], dtype=object if missing == "" else type(missing))
+        variables[name] = (dims, values.reshape(shape), {"long_name": meaning})
+    coordinates = {"model": _coordinate([model.name for model in job.models])}
+    coordinates |= {key: _coordinate(values) for key, values in axes.items()}
+    return xr.Dataset(variables, coordinates, {"job": job.name, "daskab": VERSION})
+
+
+def told_of(result: Result) -> dict[str, Any]:
+    """What is known of one point; nothing before it has a certificate."""
+    if result.outcome is None:
+        return {}
+    certificate, folder = result.outcome.certificate, result.outcome.folder
+    try:
+        spent = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        spent = {}
+    known = {
+        "certified": certificate.inputs_required,
+        "attack": certificate.attack_inputs,
+        "no_attack_exists": certificate.no_attack_exists,
+        "complete": certificate.complete,
+        "accuracy": result.accuracy,
+        "upper_bound_sum": float(np.sum(certificate.upper_bound)),
+        "delta": certificate.delta,
+        "task_seconds": spent.get("task_seconds"),
+        "nodes": spent.get("nodes"),
+        "run": folder.name,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _coordinate(values: Sequence[Value]) -> Array:
+    """Numbers as they are; where one is a word or a pair of classes, all as words."""
+    if all(isinstance(value, int | float) for value in values):
+        return np.array(values)
+    return np.array([said(value) for value in values], dtype=object)
+
+
+def write_sweep(job: Job, results: Results, runs: Path) -> Path:
+    """Write the dataset to ``sweeps/<job>.zarr`` among the runs, in the place of what was there."""
+    path = runs / "sweeps" / f"{job.name}.zarr"
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Consolidated metadata")  # as in `Evidence.seal`
+            sweep_dataset(job, results).to_zarr(partial, consolidated=True)
+        shutil.rmtree(path, ignore_errors=True)
+        os.replace(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return path
+
+
+def describe_sweep(job: Job, results: Results) -> Table:
+    """One line a point; those that no other beats in accuracy and certified inputs at once are marked."""
+    table = Table(box=None)
+    several = len(job.models) > 1
+    for column in (*(["model"] if several else []), *job.sweep.axes, "accuracy", "certified", "attack", "seconds", ""):
+        table.add_column(column, justify="right")
+    told = [told_of(result) for result in results]
+    best = pareto((one.get("accuracy", math.nan), _robustness(one)) for one in told)
+    for point, one, is_best in zip(job.points(), told, best, strict=True):
+        words = [
+            *([point.model.name] if several else []),
+            *map(said, point.values.values()),
+            f"{one['accuracy']:.3f}" if "accuracy" in one else "",
+            _certified(one),
+            str(one.get("attack", "")),
+            f"{one['task_seconds']:.1f}" if "task_seconds" in one else "",
+            "*" if is_best else "",
+        ]
+        table.add_row(*map(Text, words))
+    return table
+
+
+def _certified(one: dict[str, Any]) -> str:
+    number = "no attack" if one.get("no_attack_exists") else str(one.get("certified", ""))
+    return number if one.get("complete", True) else f"{number} so far"
+
+
+def _robustness(one: dict[str, Any]) -> float:
+    return math.inf if one.get("no_attack_exists") else float(one.get("certified", math.nan))
+
+
+def pareto(points: Iterable[tuple[float, float]]) -> list[bool]:
+    """Whether no other point is at least as large in both and larger in one; false of what is not known."""
+    known = np.array(list(points), dtype=float).reshape(-1, 2)
+    return [
+        not np.isnan(one).any() and not bool(np.any(np.all(known >= one, axis=1) & np.any(known > one, axis=1)))
+        for one in known
+    ]
