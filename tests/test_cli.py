@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -183,6 +184,24 @@ def test_run_a_job_twice(call: Call, job: Path) -> None:
     assert second.code == 0
     assert second.out == first.out.replace("(sealed)", "(found)")
     assert snapshot(Path("runs")) == before
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("how", ["closed", "broken"])
+def test_a_stream_nobody_reads_does_not_end_a_job(
+    stream: str, how: str, call: Call, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in ``daskab run two.toml | head -1``: what is printed is lost, the rest is not."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as broken, monkeypatch.context() as patch:
+        patch.setattr(sys, stream, broken if how == "broken" else None)
+        said = call("run", job, "--log", "-", "--junit", "report.xml")
+    assert said.code == 0
+    assert said.out.count("(sealed)") == (0 if stream == "stdout" else 2)
+    assert said.err.count('"event": "sealed"') == (0 if stream == "stderr" else 2)
+    assert len(list(Path("runs").glob("*/certificate.json"))) == 2
+    assert 'failures="0" errors="0" skipped="0"' in Path("report.xml").read_text()
 
 
 def test_run_on_other_terms(call: Call, job: Path) -> None:

@@ -11,6 +11,7 @@ import click
 
 from daskab.cli.commands import daskab
 from daskab.cli.signals import signals
+from daskab.cli.streams import heedless_streams
 from daskab.cli.watching import ending
 from daskab.errors import DaskabError
 
@@ -20,7 +21,8 @@ def main(argv: list[str] | None = None) -> None:
     signals.caught.clear()
     before = [(number, signal.signal(number, signals.handle)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        code = _guarded(lambda: daskab.main(argv, standalone_mode=False))
+        with heedless_streams():
+            code = _guarded(lambda: daskab.main(argv, standalone_mode=False))
     finally:
         for number, handler in before:
             signal.signal(number, handler)
