@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import platform
+import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from daskab.run.files import write_atomically
 from daskab.run.plan import canonical_json
+
+KEY = re.compile(
+    r"((?P<once>contributions|attack|several)|(?P<stage>round|joint|enhancement)-(?P<round>0|[1-9][0-9]*))"
+    r"-(?P<index>[0-9]{6,})"
+)
+"""Of a task: its stage, which round of it if there are several, and which batch."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +36,11 @@ class Task:
 
     @classmethod
     def from_key(cls, key: str) -> Task:
-        """The task of that name."""
-        stage, *numbers = key.split("-")
-        return cls(stage, *map(int, reversed(numbers)))
+        """The task of that name; a ValueError if none has it."""
+        parts = KEY.fullmatch(key)
+        if parts is None:
+            raise ValueError(f"{key!r} is not the name of a task")
+        return cls(parts["once"] or parts["stage"], int(parts["index"]), int(parts["round"] or 0))
 
 
 @dataclass(frozen=True)
@@ -73,3 +83,12 @@ def read_record(folder: Path, task: Task) -> Record | None:
     except (OSError, ValueError, TypeError):
         return None
     return record if record.task == task.key else None
+
+
+def recorded(folder: Path) -> list[Task]:
+    """The tasks that a folder holds records of, in order. What else is in it is none of ours."""
+    tasks = []
+    for path in sorted(folder.glob("*.json")):
+        with suppress(ValueError):
+            tasks.append(Task.from_key(path.stem))
+    return tasks

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from daskab.errors import IntegrityError
 from daskab.run.plan import Plan
-from daskab.run.records import Record, Task, read_record
+from daskab.run.records import Record, read_record, recorded
 
 State = Literal["sealed", "running", "stopped", "damaged"]
 
@@ -98,17 +98,14 @@ def look_at(folder: Path) -> RunStatus:
         plan = Plan.from_json((folder / "plan.json").read_text(encoding="utf-8"), str(folder / "plan.json"))
     except (IntegrityError, OSError, UnicodeDecodeError):
         return RunStatus(folder, "damaged", None, None, (), None, ())
-    records = [record for record in map(_record, sorted((folder / "records").glob("*.json"))) if record is not None]
+    found = (read_record(folder / "records", task) for task in recorded(folder / "records"))
+    records = [record for record in found if record is not None]
     sealed = _certificate(folder / "certificate.json")
     state: State = "running" if _locked(folder) else "stopped" if sealed is None else "sealed"
     certificate = sealed or _certificate(folder / "certificate.incomplete.json")
     last = max((record.finished for record in records), default=None)
     hosts = tuple(sorted({record.host for record in records}))
     return RunStatus(folder, state, plan, certificate, _by_stage(records), last, hosts)
-
-
-def _record(path: Path) -> Record | None:
-    return read_record(path.parent, Task.from_key(path.stem))
 
 
 def _certificate(path: Path) -> dict[str, Any] | None:

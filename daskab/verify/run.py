@@ -24,7 +24,7 @@ from daskab.run.certificate import Certificate
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
 from daskab.run.plan import numerics
-from daskab.run.records import Failure, Record, Task
+from daskab.run.records import Failure, Record, Task, recorded
 from daskab.run.tasks import finished
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
@@ -90,18 +90,15 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
         yield how_sure(tally)
 
 
-def all_tasks(space: Workspace) -> list[Task]:
-    """The tasks there are records of, in order."""
-    return [Task.from_key(path.stem) for path in sorted(space.records.glob("*.json"))]
-
-
 def check_records(space: Workspace) -> Check:
     """Whether everything a record vouches for is in the store as it was written."""
-    tasks = all_tasks(space)
+    tasks = recorded(space.records)
     damaged = [task.key for task in tasks if finished(space, task) is None]
     if damaged:
         return Check("records", False, f"{len(damaged)} of {len(tasks)} do not fit the store, {damaged[0]} first")
-    return Check("records", True, f"{len(tasks)}, each with the digest of what is stored")
+    others = sorted({path.name for path in space.records.glob("*.json")} - {f"{task.key}.json" for task in tasks})
+    aside = f"; {len(others)} other files there count for nothing, {others[0]} first" if others else ""
+    return Check("records", True, f"{len(tasks)}, each with the digest of what is stored{aside}")
 
 
 def check_witnesses(
@@ -194,7 +191,7 @@ def do_anew(space: Workspace, executor: Executor, share: float, rng: np.random.G
     if question.numerics != numerics():
         changed = sorted(k for k, v in numerics().items() if question.numerics.get(k) != v)
         return Check("anew", False, f"cannot be done here: the run was made with another {', '.join(changed)}")
-    keys = [task.key for task in all_tasks(space)]
+    keys = [task.key for task in recorded(space.records)]
     count = min(len(keys), math.ceil(share * len(keys)))
     chosen = sorted(rng.permutation(keys)[:count].tolist())
     with tempfile.TemporaryDirectory(prefix="daskab-verify-") as scratch:

@@ -75,6 +75,13 @@ def test_damage_is_said(sealed_run: Outcome, tmp_path: Path) -> None:
         look_at(copy)
 
 
+def test_files_that_are_no_records_are_passed_over(sealed_run: Outcome, tmp_path: Path) -> None:
+    copy = shutil.copytree(sealed_run.folder, tmp_path / "run")
+    for name in ("foo", "x-y", "foo-000000", "round-000000", "round-00-000000", "several-0", "round-0-1-2"):
+        (copy / "records" / f"{name}.json").write_text("{}")
+    assert look_at(copy).stages == look_at(sealed_run.folder).stages
+
+
 def test_a_directory_of_runs(
     sealed_run: Outcome, stopped_run: Outcome, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,6 +93,14 @@ def test_a_lost_record_fails(run: Path) -> None:
     assert "anew" in failed(run)
 
 
+def test_a_file_that_is_no_record_is_said_and_is_no_failure(run: Path) -> None:
+    for name in ("foo", "round-x-000000"):
+        (run / "records" / f"{name}.json").write_text("{}")
+    checks = verify(run)
+    assert all(check.held for check in checks.values())
+    assert checks["records"].said.endswith("; 2 other files there count for nothing, foo.json first")
+
+
 def test_a_forged_bound_fails(run: Path) -> None:
     certificate = json.loads((run / "certificate.json").read_text())
     forge(run, upper_bound=[0.5 * v for v in certificate["attained"]])
