@@ -20,12 +20,12 @@ from daskab.attack.attained import attained_change, crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.errors import IncompleteError, IntegrityError
+from daskab.run.aggregate import done_records, evidence_digest
 from daskab.run.certificate import Certificate
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
 from daskab.run.plan import numerics
 from daskab.run.records import Failure, Record, Task, recorded
-from daskab.run.tasks import finished
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
 from daskab.verify.balls import Balls
@@ -79,26 +79,35 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
         yield Check("seal", False, str(error))
         return
     yield Check("seal", True, "the certificate is as it was sealed")
-    yield check_records(space)
+    done = done_records(space, recorded(space.records))
+    yield check_records(space, certificate, done)
     yield from check_witnesses(space, certificate, balls, rng)
     yield check_other_attacks(space, certificate, rng, seed)
     tally = second_path(space.model, certificate, balls, share, np.random.default_rng([seed, 2]))
     yield tally.check
     yield sum_anew(certificate)
-    yield do_anew(space, executor, share, rng)
+    yield do_anew(space, executor, list(done), share, rng)
     if tally.check.held:
         yield how_sure(tally)
 
 
-def check_records(space: Workspace) -> Check:
-    """Whether everything a record vouches for is in the store as it was written."""
+def check_records(space: Workspace, certificate: Certificate, done: dict[str, Record]) -> Check:
+    """Whether everything the certificate was drawn from is in the store as it was written.
+
+    ``done`` are the records that fit the store. One that does not is no matter where an earlier try left it behind, as
+    those that do then make up all the evidence that the certificate names.
+    """
     tasks = recorded(space.records)
-    damaged = [task.key for task in tasks if finished(space, task) is None]
-    if damaged:
-        return Check("records", False, f"{len(damaged)} of {len(tasks)} do not fit the store, {damaged[0]} first")
+    unfit = [task.key for task in tasks if task.key not in done]
+    if unfit and evidence_digest(space, done) != certificate.evidence_sha256:
+        return Check("records", False, f"{len(unfit)} of {len(tasks)} do not fit the store, {unfit[0]} first")
+    said = f"{len(done)}, each with the digest of what is stored"
+    if unfit:
+        said += f"; {len(unfit)} more, {unfit[0]} first, were left by an earlier try and count for nothing"
     others = sorted({path.name for path in space.records.glob("*.json")} - {f"{task.key}.json" for task in tasks})
-    aside = f"; {len(others)} other files there count for nothing, {others[0]} first" if others else ""
-    return Check("records", True, f"{len(tasks)}, each with the digest of what is stored{aside}")
+    if others:
+        said += f"; {len(others)} other files there count for nothing, {others[0]} first"
+    return Check("records", True, said)
 
 
 def check_witnesses(
@@ -185,13 +194,12 @@ class Anew:
         yield from self.inner.run(folder, run_id, wanted)
 
 
-def do_anew(space: Workspace, executor: Executor, share: float, rng: np.random.Generator) -> Check:
-    """Whether a share of the tasks, done anew, and the aggregation of all give the same certificate to the byte."""
+def do_anew(space: Workspace, executor: Executor, keys: Sequence[str], share: float, rng: np.random.Generator) -> Check:
+    """Whether a share of the tasks of these keys, done anew, and all aggregated anew give the same certificate."""
     question = space.plan.question
     if question.numerics != numerics():
         changed = sorted(k for k, v in numerics().items() if question.numerics.get(k) != v)
         return Check("anew", False, f"cannot be done here: the run was made with another {', '.join(changed)}")
-    keys = [task.key for task in recorded(space.records)]
     count = min(len(keys), math.ceil(share * len(keys)))
     chosen = sorted(rng.permutation(keys)[:count].tolist())
     with tempfile.TemporaryDirectory(prefix="daskab-verify-") as scratch:

@@ -101,6 +101,20 @@ def test_a_file_that_is_no_record_is_said_and_is_no_failure(run: Path) -> None:
     assert checks["records"].said.endswith("; 2 other files there count for nothing, foo.json first")
 
 
+def test_records_an_earlier_try_left_are_said_and_are_no_failure(tmp_path: Path) -> None:
+    """Killed while it was laid out, a run is laid out anew, here into fewer tasks."""
+    folder = ask(MODEL, ADAPTIVE, tmp_path, cut=(3, 1, 20)).folder
+    (folder / "certificate.json").unlink()
+    (folder / "plan.json").unlink()
+    assert ask(MODEL, ADAPTIVE, tmp_path).sealed
+    checks = verify(folder, 1.0)
+    assert all(check.held for check in checks.values())
+    assert "attack-000002 first, were left by an earlier try" in checks["records"].said
+    # None of those that count may be lost among them.
+    (folder / "records" / "round-0-000000.json").write_text("{}")
+    assert failed(folder) == {"records", "anew"}
+
+
 def test_a_forged_bound_fails(run: Path) -> None:
     certificate = json.loads((run / "certificate.json").read_text())
     forge(run, upper_bound=[0.5 * v for v in certificate["attained"]])
