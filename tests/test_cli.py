@@ -413,6 +413,11 @@ BAD_OPTIONS: dict[str, tuple[list[str], str]] = {
     "rtol for fixed slices": (["--method", "fixed", "--rtol", "0.1"], "rtol: 0.1 is given, but method 'fixed' has no"),
     "no such cluster": (["--cluster", "cloud"], "cloud: no such file or directory"),
     "no time": (["--time-limit", "0"], "Invalid value for '--time-limit'"),
+    "NaN of time": (["--time-limit", "nan"], "Invalid value for '--time-limit': nan is not a finite number"),
+    "infinite time": (["--time-limit", "inf"], "Invalid value for '--time-limit': inf is not a finite number"),
+    "empty runs": (["--runs", ""], "Invalid value for '--runs': it is empty"),
+    "empty cluster": (["--cluster", ""], "Invalid value for '--cluster': it is empty"),
+    "empty log": (["--log", ""], "Invalid value for '--log': it is empty"),
     "words for numbers": (["--slices", "many"], "Invalid value for '--slices': 'many' is not a valid integer"),
     "nothing required": (["--require-inputs", "0"], "Invalid value for '--require-inputs'"),
     "unknown option": (["--speed", "9"], "No such option"),
@@ -432,6 +437,16 @@ def test_a_bad_option(case: str, call: Call, model: Path) -> None:
 @pytest.mark.parametrize("command", ["run", "plan", "certify", "fly"])
 def test_a_command_without_its_file(command: str, call: Call) -> None:
     one_line(call(command), "No such command 'fly'" if command == "fly" else "Missing argument")
+
+
+@pytest.mark.parametrize("option", ["--junit", "--prometheus"])
+def test_a_report_without_a_name(option: str, call: Call, job: Path) -> None:
+    one_line(call("run", job, option, ""), f"Invalid value for '{option}': it is empty")
+    assert not Path("runs").exists()
+
+
+def test_a_share_that_is_no_number(call: Call) -> None:
+    one_line(call("verify", ".", "--share", "nan"), "Invalid value for '--share': nan is not a finite number")
 
 
 BAD_JOBS: dict[str, tuple[str, str]] = {

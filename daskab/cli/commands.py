@@ -11,6 +11,7 @@ from rich.console import Console
 
 from daskab._version import VERSION
 from daskab.cli.importing import import_model
+from daskab.cli.parameters import FilePath, Finite
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
@@ -31,23 +32,25 @@ INTEGRITY = 4
 
 cluster_option = click.option(
     "--cluster",
+    type=FilePath(),
     metavar="WHERE",
     help="inline: one task after another; processes: a Dask cluster of local processes; or a TOML file with a "
     "[cluster]. Same answer to the bit. Default: the job's, or inline.",
 )
 time_option = click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="SECONDS",
     help="Start no new task after this long; what is proved until then is reported as incomplete.",
 )
 log_option = click.option(
     "--log",
+    type=FilePath(),
     metavar="FILE",
     help="Append what happens to this file, one JSON object a line; - is standard error, in place of progress.",
 )
-report_path = click.Path(dir_okay=False, writable=True, path_type=Path)
-runs_path = click.Path(file_okay=False, path_type=Path)
+report_path = FilePath(dir_okay=False, writable=True, path_type=Path)
+runs_path = FilePath(file_okay=False, path_type=Path)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,7 +63,7 @@ daskab.add_command(import_model)
 
 
 @daskab.command()
-@click.argument("job_file", metavar="JOB.toml", type=click.Path(path_type=Path))
+@click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
 @cluster_option
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
 @time_option
@@ -110,7 +113,7 @@ def run(
 
 
 @daskab.command()
-@click.argument("model_file", metavar="MODEL.npz", type=click.Path(path_type=Path))
+@click.argument("model_file", metavar="MODEL.npz", type=FilePath(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as one JSON object and nothing else.")
 @cluster_option
 @click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
@@ -166,7 +169,7 @@ def certify(
 
 
 @daskab.command()
-@click.argument("job_file", metavar="JOB.toml", type=click.Path(path_type=Path))
+@click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
 @click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where fits are kept.")
 def plan(job_file: Path, runs: Path) -> int:
     """Say what a job would do: units, tasks, memory, time. Models are fitted, nothing is bounded."""
@@ -199,7 +202,7 @@ def list_runs(runs: Path, as_json: bool) -> int:
 
 
 @daskab.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="RUN", type=FilePath(path_type=Path, exists=True, file_okay=False))
 @json_option
 def status(folder: Path, as_json: bool) -> int:
     """Show how far a run is, without disturbing it: 0 if it is sealed and complete, else 3."""
@@ -214,10 +217,10 @@ def status(folder: Path, as_json: bool) -> int:
 
 
 @daskab.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="RUN", type=FilePath(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--share",
-    type=click.FloatRange(0.0, 1.0),
+    type=Finite(0.0, 1.0),
     default=0.05,
     show_default=True,
     help="Share of the bounds proved again by a second path and of the tasks done anew, chosen at random.",
@@ -244,7 +247,7 @@ def schema() -> int:
 
 
 @daskab.command()
-@click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="FOLDER", type=FilePath(file_okay=False, path_type=Path))
 @click.option("--host", "hosts", multiple=True, help="Name or address of a scheduler or worker; default: this machine.")
 @click.option("--days", type=click.IntRange(min=1), default=365, show_default=True, help="Until they run out.")
 def certificates(folder: Path, hosts: tuple[str, ...], days: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from daskab.cli.parameters import FilePath
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.pickled import check_pickle, load_estimator
 from daskab.model.importers.sklearn import from_sklearn
@@ -16,12 +17,12 @@ TOLD = 6
 
 
 @click.command("import")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=FilePath(path_type=Path))
 @click.option(
     "-o",
     "--output",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FilePath(dir_okay=False, path_type=Path),
     metavar="MODEL.npz",
     help="Where to write the model.",
 )
