@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
@@ -33,9 +34,17 @@ OF_KIND = {
 
 
 def _address(given: str) -> str:
-    if not re.fullmatch(r"(tcp|tls)://[^/\s]+:\d+", given):
+    if not (re.fullmatch(r"(tcp|tls)://[^/?#@\s]+", given) and _has_host_and_port(given)):
         raise wrong(f"{given!r} is not an address such as tls://host:8786")
     return given
+
+
+def _has_host_and_port(given: str) -> bool:
+    try:
+        parts = urlsplit(given)
+        return bool(parts.hostname and parts.port)
+    except ValueError:  # brackets that do not match; a port that is no number, or too high
+        return False
 
 
 class ClusterOptions(Section):

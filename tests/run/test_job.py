@@ -417,6 +417,18 @@ def test_a_cluster_from_a_file_of_its_own(tmp_path: Path) -> None:
         read_cluster(str(path))
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["tcp://[:8786", "tcp://[::1:8786", "tcp://h:0", "tcp://h:70000", "tcp://:8786", "tcp://a:b:1", "tls://h"],
+)
+def test_an_address_nobody_can_be_at(address: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(f'[cluster]\nkind = "address"\naddress = "{address}"\ninsecure = true\n')
+    with pytest.raises(JobError) as caught:
+        read_cluster(str(path))
+    assert str(caught.value).startswith(f"{path}:3: cluster.address: {address!r} is not an address such as tls://")
+
+
 def test_an_open_scheduler_elsewhere_is_refused_unless_asked_for() -> None:
     options = ClusterOptions(kind="address", address="tcp://10.1.2.3:8786")
     with pytest.raises(ClusterError, match=r"'tcp://10.1.2.3:8786' is not encrypted, and whoever .* insecure = true"):
