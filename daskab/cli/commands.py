@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from daskab._version import VERSION
 from daskab.cli.importing import import_model
@@ -29,6 +29,7 @@ from daskab.run.status import look_at, runs_in
 from daskab.verify.run import verify_run
 
 INTEGRITY = 4
+MOST_COLUMNS = 10_000
 
 cluster_option = click.option(
     "--cluster",
@@ -195,7 +196,7 @@ def list_runs(runs: Path, as_json: bool) -> int:
     if as_json:
         click.echo(canonical_json([run.to_dict() for run in found]))
     elif found:
-        Console().print(describe_runs(found))
+        show(describe_runs(found))
     else:
         click.echo(f"{runs}: no runs")
     return 0
@@ -210,7 +211,7 @@ def status(folder: Path, as_json: bool) -> int:
     if as_json:
         click.echo(canonical_json(run.to_dict()))
     else:
-        Console().print(describe_run(run))
+        show(describe_run(run))
     if run.state == "damaged":
         return INTEGRITY
     return 0 if run.state == "sealed" and (run.certificate or {}).get("complete") else INCOMPLETE
@@ -265,3 +266,11 @@ def certificates(folder: Path, hosts: tuple[str, ...], days: int) -> int:
 def indent(text: str) -> str:
     """Every line two spaces in."""
     return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def show(what: RenderableType) -> None:
+    """Print tables with names as they are, and wider than the terminal rather than with less than is in them."""
+    console = Console(markup=False, emoji=False)
+    width = console.measure(what, options=console.options.update(width=MOST_COLUMNS)).maximum
+    console.width = max(console.width, width)
+    console.print(what)

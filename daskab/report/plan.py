@@ -39,8 +39,8 @@ def describe_plan(label: str, question: Question, model: KernelExpansion, batch:
     plan = sized_plan(question, scaled, batch)
     found: Sizes = sizes(plan, scaled)
     table = Table(title=label, title_justify="left", show_header=False)
-    table.add_column("what")
-    table.add_column("value", justify="right")
+    table.add_column("what", overflow="fold")
+    table.add_column("value", justify="right", overflow="fold")
     workers = os.cpu_count() or 1
     rows = [
         ("run id", question.run_id),

@@ -116,4 +116,4 @@ class ProgressDisplay(Progress):
         return f"{timedelta(seconds=round(left))} left in stage"
 
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)

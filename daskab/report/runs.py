@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from daskab.run.status import RunStatus
 
@@ -49,18 +51,18 @@ def certified(run: RunStatus) -> str:
     return f"{number}" if run.state == "sealed" and said.get("complete") else f"{number} so far"
 
 
-def describe_run(run: RunStatus) -> Table:
+def describe_run(run: RunStatus) -> Group:
     """The stages of one run."""
     title = f"{run.folder}: {run.state}, {DOING[run.state]}"
     if certified(run):
         title += f"\nCertified: {certified(run)}"
-    table = Table(title=title, title_justify="left")
+    table = Table()
     table.add_column("stage")
     for column in ("tasks", "items", "nodes", "left open", "seconds"):
         table.add_column(column, justify="right")
     for stage in run.stages:
         counts = (stage.tasks, stage.items, stage.opened, stage.left_open)
         table.add_row(stage.stage, *(f"{n:,}" for n in counts), f"{stage.seconds:,.1f}")
-    if run.last is not None:
-        table.caption = f"last task finished {run.last} on {', '.join(run.hosts)}"
-    return table
+    # Beside the table, not of it, so that they are not broken to its width.
+    last = [] if run.last is None else [Text(f"Last task finished {run.last} on {', '.join(run.hosts)}")]
+    return Group(Text(title), table, *last)

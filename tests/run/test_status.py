@@ -82,6 +82,22 @@ def test_files_that_are_no_records_are_passed_over(sealed_run: Outcome, tmp_path
     assert look_at(copy).stages == look_at(sealed_run.folder).stages
 
 
+def test_names_are_shown_whole_and_as_they_are(
+    stopped_run: Outcome, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the narrowest terminal too, and whatever rich would make of them."""
+    monkeypatch.setenv("COLUMNS", "20")
+    name = "[red]" + stopped_run.folder.name + ":smile:"
+    shutil.copytree(stopped_run.folder, tmp_path / "[runs]" / name)
+    assert command("ls", tmp_path / "[runs]") == 0
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert line.split()[:2] == [name, "stopped"]
+    assert command("status", tmp_path / "[runs]" / name) == 3
+    said = capsys.readouterr().out
+    assert said.startswith(f"{tmp_path / '[runs]' / name}: stopped, ")
+    assert "contributions" in said
+
+
 def test_a_directory_of_runs(
     sealed_run: Outcome, stopped_run: Outcome, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
