@@ -204,6 +204,14 @@ def test_a_stream_nobody_reads_does_not_end_a_job(
     assert 'failures="0" errors="0" skipped="0"' in Path("report.xml").read_text()
 
 
+def test_a_sealed_run_is_found_without_the_cluster(call: Call, job: Path) -> None:
+    sealed = call("run", job)
+    Path("nobody.toml").write_text('[cluster]\nkind = "address"\naddress = "tcp://127.0.0.1:1"\npatience = 0.1\n')
+    found = call("run", job, "--cluster", "nobody.toml")
+    assert (found.code, found.out) == (0, sealed.out.replace("(sealed)", "(found)"))
+    one_line(call("run", job, "--cluster", "nobody.toml", "--runs", "new"), "no scheduler can be reached there")
+
+
 def test_run_on_other_terms(call: Call, job: Path) -> None:
     late = call("run", job, "--time-limit", "1e-9", "--runs", "elsewhere")
     assert late.code == 3

@@ -9,7 +9,7 @@ from pathlib import Path
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Outcome, run_question
+from daskab.run.driver import Outcome, find_outcome, run_question
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
@@ -74,6 +74,9 @@ def certify_model(
                 time_limit=time_limit,
                 progress=progress,
             )
+    found = find_outcome(question, runs, progress or Progress())
+    if found is not None:  # which takes no cluster, and no disk that can be written to
+        return found
     with executor(cluster) as workers:
         return run_question(question, model, runs, workers, batch=batch, time_limit=time_limit, progress=progress)
 

@@ -93,10 +93,9 @@ def run_question(
     progress = progress or Progress()
     deadline = None if time_limit is None else time.monotonic() + time_limit
     with one_writer(folder), storage_of(folder):
-        sealed = folder / "certificate.json"
-        if sealed.exists():
-            progress.begin(question.run_id, "found")
-            return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
+        found = find_outcome(question, runs, progress)
+        if found is not None:
+            return found
         resumed = workspace.exists(folder)
         progress.begin(question.run_id, "resumed" if resumed else "begun")
         if not resumed:
@@ -106,6 +105,22 @@ def run_question(
             space.records.mkdir(exist_ok=True)
             Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
         return Drive(space, executor, deadline, progress).run()
+
+
+def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome | None:
+    """The outcome of a run that is sealed, None of another. Nothing is written, so no lock is needed.
+
+    Raises
+    ------
+    IntegrityError
+        If the certificate is not what was sealed.
+    """
+    folder = runs / question.run_id
+    if not (folder / "certificate.json").exists():
+        return None
+    progress.begin(question.run_id, "found")
+    with storage_of(folder):
+        return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
 
 
 @contextmanager

@@ -67,3 +67,21 @@ def test_a_full_disk_is_one_line_and_what_was_sealed_stays(cluster: str, disk: P
     code, out, err = call(tmp_path, *LARGE, "--cluster", cluster)
     assert (code, err) == (0, "")
     assert out == call(tmp_path, *LARGE[:-1], "elsewhere")[1]
+
+
+def test_a_sealed_run_on_a_disk_that_is_read_only_is_found_and_verified(tmp_path: Path) -> None:
+    save_model(mixed_model(4, 3), tmp_path / "small.npz")
+    sealed = call(tmp_path, *SMALL)
+    runs = tmp_path / "disk" / "small"
+    subprocess.run(["mount", "--bind", runs, runs], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", runs], check=True)
+        assert call(tmp_path, *SMALL) == sealed
+        code, out, err = call(tmp_path, "verify", str(run_folder(runs)))
+        assert (code, err) == (0, "")
+        assert out.endswith(": verified\n")
+        code, out, err = call(tmp_path, *SMALL, "--set-nodes", "0", "--rtol", "0.1", "--method", "adaptive")
+        assert (code, out) == (2, "")
+        assert "Read-only file system" in err
+    finally:
+        subprocess.run(["umount", "--lazy", runs], check=True)
