@@ -38,7 +38,7 @@ from daskab.run.plan import Question, canonical_json
 from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record, Task
 from daskab.run.sizing import check_batch, sized_plan
-from daskab.run.store import Evidence
+from daskab.run.store import Evidence, mend_groups
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, one_writer, open_workspace
 
@@ -98,7 +98,9 @@ def run_question(
             return found
         resumed = workspace.exists(folder)
         progress.begin(question.run_id, "resumed" if resumed else "begun")
-        if not resumed:
+        if resumed:
+            mend_groups(folder / "evidence.zarr")
+        else:
             workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
         space = open_workspace(folder, question)
         if resumed:

@@ -31,6 +31,13 @@ Array = NDArray[Any]
 MISSING, OPEN, CLOSED = 0, 1, 2
 NOT_FOUND, FOUND = 1, 2  # of the n-input attack; 0 = missing there too
 
+NUMBERED = (
+    *("rounds", "rounds/[0-9]*", "rounds/[0-9]*/frontier", "rounds/[0-9]*/found"),
+    *("joint", "joint/[0-9]*", "joint/[0-9]*/frontier"),
+    *("enhancements", "enhancements/[0-9]*"),
+)
+"""Groups that are made as a run goes on."""
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # says nothing about what is there
 WRITE_ALL = {"write_empty_chunks": True}  # not kept in the store: given each time an array is opened
 
@@ -59,8 +66,9 @@ class Evidence:
 
         What is there already is kept, unless its metadata are damaged or of another plan.
         """
+        mend_groups(path)
         q = plan.question
-        group: Any = zarr.open_group(str(path), mode="a", use_consolidated=False)
+        group: Any = zarr.open_group(str(path), mode="r+", use_consolidated=False)
         d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
         _empty(
             group,
@@ -227,6 +235,19 @@ class Evidence:
         # The array may have been replaced by one of another size since it was opened.
         self._arrays.pop(f"{name}/{batch}", None)
         return self.read(f"{name}/{batch}", may_lack=may_lack)
+
+
+def mend_groups(path: Path) -> None:
+    """Make the groups of an evidence store, or those whose metadata are damaged or lost; what is in them is kept.
+
+    What their attributes say is written again as the run goes on. Not for a sealed run, whose seal is one of them.
+    """
+    for folder in (path, path / "search", *(found for pattern in NUMBERED for found in path.glob(pattern))):
+        try:
+            zarr.open_group(str(folder), mode="a", use_consolidated=False)
+        except (LookupError, ValueError, TypeError, AttributeError, RuntimeError):
+            (folder / "zarr.json").unlink(missing_ok=True)
+            zarr.open_group(str(folder), mode="a", use_consolidated=False)
 
 
 def _empty(

@@ -103,7 +103,8 @@ def open_workspace(folder: Path, question: Question | None = None) -> Workspace:
         evidence = Evidence(folder / "evidence.zarr")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         what = str(error).partition("\n")[0]
-        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({what}); move the run away") from None
+        mend = "remove its certificate.json and run again" if (folder / "certificate.json").exists() else "run again"
+        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({what}); {mend}") from None
     return Workspace(folder, plan, model, Scaled.of(model), evidence)
 
 

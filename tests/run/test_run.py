@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -324,6 +325,47 @@ def test_a_certificate_that_is_not_what_was_sealed_is_refused(
     workers = Logged()
     assert sealed(ask(MODEL, FIXED, tmp_path, workers)) == text.encode()
     assert workers.did == []
+
+
+def groups(folder: Path) -> list[Path]:
+    """The metadata of every group of a run's evidence, its root last."""
+    found = sorted((folder / "evidence.zarr").rglob("zarr.json"))
+    return [path for path in found if json.loads(path.read_text())["node_type"] == "group"]
+
+
+@pytest.mark.parametrize("method", ["adaptive", "fixed"])
+@pytest.mark.parametrize("content", ["", "[]", None])
+def test_groups_that_are_damaged_are_made_anew(
+    content: str | None, method: str, whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(whole[method].folder, tmp_path / whole[method].folder.name)
+    (folder / "certificate.json").unlink()
+    before = groups(folder)
+    assert len(before) > 5
+    for path in before:
+        if content is None:
+            path.unlink()
+        else:
+            path.write_text(content)
+    workers = Logged()
+    assert sealed(ask(MODEL, OPTIONS[method], tmp_path, workers)) == sealed(whole[method])
+    assert workers.did == []
+    assert groups(folder) == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", None, '{"zarr_format": 3, "node_type": "group", "attributes": {}}'])
+def test_a_seal_that_is_damaged_is_refused_and_left(content: str | None, fixed: Outcome, tmp_path: Path) -> None:
+    root = fixed.folder / "evidence.zarr" / "zarr.json"
+    if content is None:
+        root.unlink()
+    else:
+        root.write_text(content)
+    before = snapshot(fixed.folder)
+    with pytest.raises(IntegrityError, match=r"remove .*and run again"):
+        ask(MODEL, FIXED, tmp_path)
+    assert snapshot(fixed.folder) == before
+    (fixed.folder / "certificate.json").unlink()
+    assert sealed(ask(MODEL, FIXED, tmp_path)) == before["certificate.json"][1]
 
 
 def test_certify_keeps_nothing_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
