@@ -132,6 +132,16 @@ def test_a_report_that_cannot_be_written_in_the_end_is_said(call: Call, tmp_path
     assert "(sealed)" in said.out
 
 
+def test_a_link_stays_one_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/file")  # which is not there the first time
+    for text in ("one", "another"):
+        write_atomically(tmp_path / "link", text)
+        assert (tmp_path / "link").readlink() == Path("there/file")
+        assert (tmp_path / "there" / "file").read_text() == text
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file"]
+
+
 def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
