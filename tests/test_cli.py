@@ -557,3 +557,17 @@ def test_a_model_without_thresholds_as_json(call: Call) -> None:
     assert certificate["delta"] is None
     assert certificate["inputs_required"] is None
     assert certificate["no_attack_exists"] is False
+
+
+def test_a_fault_of_ours_never_reads_as_a_requirement_that_is_not_met(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    save_model(mixed_model(), tmp_path / "model.npz")
+    monkeypatch.setattr("daskab.cli.commands.certify_model", faulty)
+    said = call("certify", "model.npz", "--require-inputs", "1")
+    assert said.code == 3
+    assert "Traceback" in said.err
+    assert said.err.endswith("daskab: ZeroDivisionError: of ours; this is a fault in daskab, please report it\n")

@@ -7,11 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from daskab._version import VERSION
 from daskab.cli.importing import import_model
 from daskab.cli.parameters import FilePath, Finite
+from daskab.cli.printing import indent, show
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
 from daskab.model.npz import load_model
@@ -29,7 +30,6 @@ from daskab.run.status import look_at, runs_in
 from daskab.verify.run import verify_run
 
 INTEGRITY = 4
-MOST_COLUMNS = 10_000
 
 cluster_option = click.option(
     "--cluster",
@@ -261,16 +261,3 @@ def certificates(folder: Path, hosts: tuple[str, ...], days: int) -> int:
     make_certificates(folder, hosts, days)
     click.echo(describe_tls(folder.absolute(), hosts[0]), nl=False)
     return 0
-
-
-def indent(text: str) -> str:
-    """Every line two spaces in."""
-    return "\n".join(f"  {line}" for line in text.splitlines())
-
-
-def show(what: RenderableType) -> None:
-    """Print tables with names as they are, and wider than the terminal rather than with less than is in them."""
-    console = Console(markup=False, emoji=False)
-    width = console.measure(what, options=console.options.update(width=MOST_COLUMNS)).maximum
-    console.width = max(console.width, width)
-    console.print(what)

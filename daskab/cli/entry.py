@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,9 @@ from daskab.cli.signals import signals
 from daskab.cli.streams import heedless_streams
 from daskab.cli.watching import ending
 from daskab.errors import DaskabError
+
+EXPECTED = (DaskabError, click.ClickException, click.Abort, KeyboardInterrupt, OSError)
+"""What people, signals and machines bring about; anything else is a fault in daskab."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -32,7 +36,9 @@ def main(argv: list[str] | None = None) -> None:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         return int(command() or 0)
-    except (DaskabError, click.ClickException, click.Abort, KeyboardInterrupt, OSError) as error:
+    except (Exception, KeyboardInterrupt) as error:
+        if not isinstance(error, EXPECTED):
+            traceback.print_exc()
         code, message = ending(error)
         # Asked nothing at all, click's message is the help text.
         click.echo(message if "\n" in message else f"daskab: {message}", err=True)

@@ -8,15 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from daskab.cli.printing import show
 from daskab.cli.signals import signals
 from daskab.errors import DaskabError
 from daskab.report.junit import write_junit
 from daskab.report.log import Log
 from daskab.report.progress import ProgressDisplay
 from daskab.report.prometheus import check_textfile, write_textfile
-from daskab.report.results import Results
+from daskab.report.results import INCOMPLETE, Results
 from daskab.report.sweep import describe_sweep, write_sweep
 from daskab.run.job import Job
 from daskab.run.progress import Progress, Watchers
@@ -78,7 +78,7 @@ def swept(job: Job, results: Results, runs: Path) -> Iterator[None]:
         yield
     finally:
         path = write_sweep(job, results, runs)
-    Console().print(describe_sweep(job, results))
+    show(describe_sweep(job, results))
     click.echo(
         f"  * no other is better in accuracy or certified inputs without being worse in the other\n  Sweep: {path}"
     )
@@ -99,5 +99,5 @@ def ending(error: BaseException) -> tuple[int, str]:
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return 2, f"{where}{error.strerror or error}"
-        case _:  # a fault in daskab, whose traceback Python prints
-            return 1, f"{type(error).__name__}: {error}"
+        case _:  # a fault in daskab, whose traceback is printed; nobody knows what it left undone
+            return INCOMPLETE, f"{type(error).__name__}: {error}; this is a fault in daskab, please report it"
