@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
 
+from daskab.errors import JobError
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
@@ -156,6 +158,8 @@ def certify(
     >>> certificate.inputs_required
     1
     """
+    if time_limit is not None and not 0.0 < time_limit < math.inf:
+        raise JobError(f"time_limit: {time_limit!r} is not a positive, finite number of seconds")
     bound = bound_options(
         method=method,
         rtol=rtol,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment, mixed_model, sealed, snapshot
 
-from daskab import BusyError, IntegrityError, certify, save_model
+from daskab import BusyError, IntegrityError, JobError, certify, save_model
 from daskab.run.certify import make_question
 from daskab.run.driver import Outcome, run_question
 from daskab.run.executors.inline import Inline
@@ -384,3 +384,9 @@ def test_certify_keeps_nothing_unless_told(tmp_path: Path, monkeypatch: pytest.M
 def test_an_unknown_cluster_is_named() -> None:
     with pytest.raises(ValueError, match="slurm: no such file or directory"):
         certify(MODEL, cluster="slurm")
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_time_limit_is_a_positive_number(limit: float) -> None:
+    with pytest.raises(JobError, match=r"time_limit: \S+ is not a positive, finite number of seconds"):
+        certify(MODEL, time_limit=limit)
