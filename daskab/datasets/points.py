@@ -1,4 +1,4 @@
-"""Labelled data to fit on and test with: readers, and the preprocessing a caller chooses and records.
+"""Points of two classes, and the preprocessing a caller chooses and records.
 
 Every step is a pure function from one :class:`Dataset` to another, so that what was done to the data is what
 the caller wrote down, in that order.
@@ -7,12 +7,16 @@ the caller wrote down, in that order.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn import datasets as bundled
+from numpy.typing import ArrayLike, NDArray
 
+from daskab.datasets.readers import load, pixel_names
 from daskab.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -35,6 +39,8 @@ class Dataset:
         Of the data set.
     class_names : tuple of two str
         First and second class.
+    span : ndarray of float64, shape (2, D), optional
+        What 0 and 1 stand for, input by input, in the units of the data; None where the points are in those.
 
     Raises
     ------
@@ -48,6 +54,7 @@ class Dataset:
     image_shape: tuple[int, int] | None
     name: str
     class_names: tuple[str, str]
+    span: Array | None = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:
@@ -93,16 +100,82 @@ def load_digits(classes: tuple[int, int]) -> Dataset:
     """
     if len(set(classes)) != 2 or len(classes) != 2 or not all(c in range(10) for c in classes):
         raise DataError(f"classes: {classes} is not two different digits from 0 to 9")
-    X, labels = bundled.load_digits(return_X_y=True)
+    return two_classes(load("digits"), (str(classes[0]), str(classes[1])))
+
+
+def two_classes(table: xr.Dataset, classes: tuple[str, str]) -> Dataset:
+    """The rows of two of a table's classes.
+
+    Parameters
+    ----------
+    table : xarray.Dataset
+        As `load` makes it.
+    classes : tuple of two str
+        Names of classes. The second is the one that ``y`` marks True.
+
+    Returns
+    -------
+    Dataset
+    """
+    labels = table["target"].values
     mine = np.isin(labels, classes)
     return Dataset(
-        X=np.asarray(X[mine], dtype=np.float64),
+        X=np.asarray(table["X"].values[mine], dtype=np.float64),
         y=labels[mine] == classes[1],
-        input_names=tuple(f"r{r}c{c}" for r in range(8) for c in range(8)),
-        image_shape=(8, 8),
-        name="digits",
-        class_names=(str(classes[0]), str(classes[1])),
+        input_names=tuple(str(name) for name in table["input"].values),
+        image_shape=table.attrs.get("image_shape"),
+        name=table.attrs["name"],
+        class_names=classes,
     )
+
+
+def pool(dataset: Dataset, size: int) -> Dataset:
+    """Average images down to ``size`` x ``size`` pixels.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of whole images.
+    size : int
+        Divides the rows and columns of the images, so that each pixel is a mean of as many.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        If ``size`` does not divide the images, or they are none.
+    """
+    n, d = dataset.X.shape
+    if dataset.image_shape is None or d != dataset.image_shape[0] * dataset.image_shape[1]:
+        raise DataError(f"pool: the inputs of {dataset.name} are no pixels of whole images")
+    rows, columns = dataset.image_shape
+    if size < 1 or rows % size or columns % size:
+        raise DataError(f"pool: {size} does not divide the {rows} x {columns} pixels of {dataset.name}")
+    # Sums of whole grey levels are exact, so copies of an image stay copies.
+    X = dataset.X.reshape(n, size, rows // size, size, columns // size).mean(axis=(2, 4)).reshape(n, size * size)
+    return replace(dataset, X=X, input_names=pixel_names(size, size), image_shape=(size, size))
+
+
+def deduplicate(dataset: Dataset) -> Dataset:
+    """Keep the first of all points alike, under the label that most of them bear (the first's, if as many do).
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    Dataset
+    """
+    _, first, group = np.unique(dataset.X, axis=0, return_index=True, return_inverse=True)
+    copies = np.bincount(group.ravel())
+    second = 2.0 * np.bincount(group.ravel(), weights=dataset.y)
+    y = np.where(second == copies, dataset.y[first], second > copies)
+    order = np.argsort(first)
+    return replace(dataset, X=dataset.X[first[order]], y=y[order])
 
 
 def drop_constant(dataset: Dataset, min_std: float) -> Dataset:
@@ -131,16 +204,17 @@ def drop_constant(dataset: Dataset, min_std: float) -> Dataset:
     if not keep.any():
         raise DataError(f"min_std: no input of {dataset.name} has a standard deviation above {min_std:g}")
     names = tuple(name for name, kept in zip(dataset.input_names, keep, strict=True) if kept)
-    return replace(dataset, X=dataset.X[:, keep], input_names=names)
+    span = None if dataset.span is None else dataset.span[:, keep]
+    return replace(dataset, X=dataset.X[:, keep], input_names=names, span=span)
 
 
-def rescale(dataset: Dataset, low: float, high: float) -> Dataset:
-    """Map the inputs' full range to [0, 1], the same for every input.
+def rescale(dataset: Dataset, low: ArrayLike, high: ArrayLike) -> Dataset:
+    """Map the inputs' full range to [0, 1].
 
     Parameters
     ----------
     dataset : Dataset
-    low, high : float
+    low, high : float or array_like, shape (D,)
         Range that the values can take, whether or not they do: 0 and 16 for the digits.
 
     Returns
@@ -152,14 +226,39 @@ def rescale(dataset: Dataset, low: float, high: float) -> Dataset:
     DataError
         If ``low`` is not below ``high``, or a value lies outside.
     """
-    if not low < high:
-        raise DataError(f"low: {low:g} is not below high {high:g}")
-    outside = np.argwhere((dataset.X < low) | (dataset.X > high))
-    if outside.size:
-        i, j = outside[0]
+    span = np.stack([np.broadcast_to(np.asarray(edge, dtype=np.float64), dataset.X.shape[1:]) for edge in (low, high)])
+    for low_j, high_j in span.T[~(span[0] < span[1])][:1]:
+        raise DataError(f"low: {low_j:g} is not below high {high_j:g}")
+    for i, j in np.argwhere((dataset.X < span[0]) | (dataset.X > span[1]))[:1]:
         where = f"row {i}, input {dataset.input_names[j]}"
-        raise DataError(f"X: {dataset.X[i, j]:g} at {where} is outside [{low:g}, {high:g}]")
-    return replace(dataset, X=(dataset.X - low) / (high - low))
+        raise DataError(f"X: {dataset.X[i, j]:g} at {where} is outside [{span[0, j]:g}, {span[1, j]:g}]")
+    return replace(dataset, X=(dataset.X - span[0]) / (span[1] - span[0]), span=span)
+
+
+def rescale_to_seen(dataset: Dataset, percentile: float) -> Dataset:
+    """Map the range that each input is seen to have to [0, 1], without its farthest values, which are clipped.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    percentile : float
+        From 0 to below 50. The range goes from this to the opposite percentile of the input over all points;
+        what lies beyond counts as its edge. An input that is left constant becomes 0.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        If ``percentile`` is out of range.
+    """
+    if not 0.0 <= percentile < 50.0:
+        raise DataError(f"percentile: {percentile:g} is not from 0 to below 50")
+    span = np.percentile(dataset.X, [percentile, 100.0 - percentile], axis=0)
+    width = np.where(span[1] > span[0], span[1] - span[0], 1.0)
+    return replace(dataset, X=(np.clip(dataset.X, *span) - span[0]) / width, span=span)
 
 
 def split(dataset: Dataset, train_size: int, seed: int) -> tuple[Dataset, Dataset]:

@@ -9,6 +9,7 @@ import pytest
 from sklearn import datasets as bundled
 
 from daskab.datasets import Dataset, drop_constant, load_digits, rescale, split
+from daskab.datasets.points import deduplicate, pool, rescale_to_seen
 from daskab.errors import DataError
 
 
@@ -162,3 +163,59 @@ def test_dataset_errors(change, message):
     with pytest.raises(DataError) as caught:
         replace(good, **change)
     assert str(caught.value) == message
+
+
+def test_pool_averages_blocks(digits):
+    pooled = pool(digits, 4)
+    blocks = digits.X.reshape(-1, 8, 8)
+    assert pooled.X.shape == (365, 16)
+    assert pooled.image_shape == (4, 4)
+    for r, c in ((0, 0), (1, 2), (3, 3)):
+        block = blocks[:, 2 * r : 2 * r + 2, 2 * c : 2 * c + 2]
+        assert np.array_equal(pooled.X[:, pooled.input_names.index(f"r{r}c{c}")], block.sum(axis=(1, 2)) / 4)
+    assert np.array_equal(pool(digits, 8).X, digits.X)
+
+
+def test_pool_errors(digits):
+    with pytest.raises(DataError, match=r"^pool: 3 does not divide the 8 x 8 pixels of digits$"):
+        pool(digits, 3)
+    with pytest.raises(DataError, match=r"^pool: the inputs of digits are no pixels of whole images$"):
+        pool(drop_constant(digits, 0.0), 4)
+
+
+def test_deduplicate_keeps_the_first_of_each_row():
+    X = np.array([[3.0], [1.0], [3.0], [2.0], [3.0], [1.0]])
+    y = np.array([False, True, True, False, True, False])
+    data = deduplicate(Dataset(X, y, ("a",), None, "copies", ("no", "yes")))
+    assert data.X.tolist() == [[3.0], [1.0], [2.0]]
+    assert data.y.tolist() == [True, True, False]  # the majority's, the first's, its own
+
+
+def columns(X):
+    return Dataset(X, np.arange(len(X)) % 2 == 0, tuple("abc"), None, "columns", ("no", "yes"))
+
+
+def test_rescale_by_input():
+    X = np.array([[0.0, -1.0, 5.0], [10.0, 1.0, 6.0]])
+    scaled = rescale(columns(X), [0.0, -1.0, 4.0], [10.0, 1.0, 8.0])
+    assert scaled.X.tolist() == [[0.0, 0.0, 0.25], [1.0, 1.0, 0.5]]
+    assert scaled.span.tolist() == [[0.0, -1.0, 4.0], [10.0, 1.0, 8.0]]
+    with pytest.raises(DataError, match=r"^X: 6 at row 1, input c is outside \[4, 5\]$"):
+        rescale(columns(X), [0.0, -1.0, 4.0], [10.0, 1.0, 5.0])
+
+
+def test_the_seen_range_is_clipped():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=101), np.arange(101.0), np.r_[np.zeros(100), 7.0]])
+    scaled = rescale_to_seen(columns(X), 10.0)
+    assert scaled.span[:, 1].tolist() == [10.0, 90.0]
+    assert scaled.X[:, 1].tolist() == pytest.approx(np.clip((X[:, 1] - 10) / 80, 0, 1))
+    assert (scaled.X.min(), scaled.X.max()) == (0.0, 1.0)
+    assert not scaled.X[:, 2].any()  # one value in a hundred is clipped to the others'
+    kept = drop_constant(scaled, 0.0)
+    assert kept.input_names == ("a", "b")
+    assert np.array_equal(kept.span, scaled.span[:, :2])
+    whole = rescale_to_seen(columns(X), 0.0)
+    assert np.array_equal(whole.span, [X.min(axis=0), X.max(axis=0)])
+    with pytest.raises(DataError, match=r"^percentile: 50 is not from 0 to below 50$"):
+        rescale_to_seen(columns(X), 50.0)
