@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from daskab._version import VERSION
+from daskab.cli.data import data
 from daskab.cli.importing import import_model
 from daskab.cli.parameters import FilePath, Finite
 from daskab.cli.printing import indent, show
@@ -61,6 +62,7 @@ def daskab() -> None:
 
 
 daskab.add_command(import_model)
+daskab.add_command(data)
 
 
 @daskab.command()
