@@ -24,7 +24,7 @@ LARGEST_DISTANCE = 1e100
 FUNCTION = {"centres", "weights", "lengthscale", "variance", "constant"}
 
 # What the certificate does not depend on, and the digest therefore not either.
-UNCERTIFIED = ("accuracy", "probe_points", "probe_latents")
+UNCERTIFIED = ("accuracy", "probe_points", "probe_latents", "provenance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,8 @@ class KernelExpansion:
         Points at which the library the model was imported from was asked.
     probe_latents : array_like, shape (P,), optional
         The latent mean it gave there; this model's must agree.
+    provenance : str, optional
+        What the model was made of, in words or JSON; kept, not used.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class KernelExpansion:
     accuracy: float | None = None
     probe_points: Array | None = None
     probe_latents: Array | None = None
+    provenance: str | None = None
     digest: str = field(init=False, repr=False)
 
     def __init__(
@@ -103,6 +106,7 @@ class KernelExpansion:
         accuracy: float | None = None,
         probe_points: ArrayLike | None = None,
         probe_latents: ArrayLike | None = None,
+        provenance: str | None = None,
     ) -> None:
         c = numbers("centres", centres, ndim=2)
         m, d = c.shape
@@ -124,6 +128,7 @@ class KernelExpansion:
             "input_names": names(input_names, d),
             "accuracy": optional("accuracy", accuracy),
             **_probes(probe_points, probe_latents, d),
+            "provenance": provenance,
         }
         for name, value in checked.items():
             if isinstance(value, np.ndarray):
@@ -201,11 +206,11 @@ class KernelExpansion:
     def replace(self, **changes: Any) -> KernelExpansion:
         """A copy with some constructor arguments changed, checked like any model.
 
-        Its probes are left out where the latent may be another: they are about the function they were made of.
+        Probes and provenance are left out where the latent may be another: they are about the function it was.
         """
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         if not FUNCTION.isdisjoint(changes):
-            kept |= {"probe_points": None, "probe_latents": None}
+            kept |= {"probe_points": None, "probe_latents": None, "provenance": None}
         return KernelExpansion(**kept | changes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:

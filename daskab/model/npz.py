@@ -17,6 +17,7 @@ from daskab.model.expansion import KernelExpansion
 REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
 SCALARS = ("variance", "constant", "latent_low", "latent_high", "accuracy")
 PROBES = ("probe_points", "probe_latents")
+TEXTS = ("input_names", "provenance")
 
 UNREADABLE = (
     OSError,
@@ -38,7 +39,8 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
     path : path to the file
         Keys ``centres`` (M, D), ``weights`` (M,), ``lengthscale`` () or (D,), ``lower``, ``upper`` (D,);
         optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy``,
-        ``input_names`` (D,), and the probes of an import ``probe_points`` (P, D) and ``probe_latents`` (P,).
+        ``input_names`` (D,), the probes of an import ``probe_points`` (P, D) and ``probe_latents`` (P,), and
+        a text ``provenance``.
         Other keys are ignored.
 
     Returns
@@ -57,7 +59,7 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
             archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
-            wanted = (*REQUIRED, *SCALARS, *PROBES, "input_names")
+            wanted = (*REQUIRED, *SCALARS, *PROBES, *TEXTS)
             arrays: dict[str, NDArray[Any]] = {k: archive[k] for k in wanted if k in archive.files}
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
@@ -76,6 +78,10 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         if arrays["input_names"].ndim != 1:
             raise ModelError(f"{path}: input_names: has shape {arrays['input_names'].shape}, expected one dimension")
         given["input_names"] = [str(n) for n in arrays["input_names"]]
+    if "provenance" in arrays:
+        if arrays["provenance"].ndim != 0 or arrays["provenance"].dtype.kind != "U":
+            raise ModelError(f"{path}: provenance: is not one text")
+        given["provenance"] = str(arrays["provenance"])
     try:
         return KernelExpansion(**given)
     except ModelError as error:
