@@ -13,21 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
-from pydantic.functional_validators import AfterValidator
 from pydantic.types import Discriminator, Tag
 
 from daskab.errors import JobError
 from daskab.run.cluster import ClusterOptions
+from daskab.run.data import DataOptions
 from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, wrong
 from daskab.run.sweep import OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
-
-
-def _two_digits(given: tuple[int, ...]) -> tuple[int, ...]:
-    if len(given) != 2 or given[0] == given[1] or not all(0 <= c <= 9 for c in given):
-        raise wrong(f"{reprlib.repr(list(given))} is not two different digits from 0 to 9")
-    return given
-
 
 Root = TypeVar("Root", bound=Section)
 
@@ -41,16 +34,6 @@ OF_METHOD = {
     "grid": {"slices", "enhance", "enhance_slices", "components", "resolution"},
 }
 """Which options a method has; one that would be ignored is refused."""
-
-
-class DataOptions(Section):
-    """``[data]``: what models are fitted to, less inputs with a deviation (of 0..1) below ``min_std``."""
-
-    source: Literal["digits"]
-    classes: Annotated[tuple[int, ...], Field(strict=False), AfterValidator(_two_digits)]
-    train_size: int = Field(ge=2)
-    seed: Seed = 0
-    min_std: float = Field(default=0.0, ge=0, lt=1)
 
 
 class FittedModel(Section):

@@ -6,17 +6,18 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy
 import sklearn
 
-from daskab import datasets
 from daskab._version import VERSION
 from daskab.model.expansion import KernelExpansion
 from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
-from daskab.run.job import BoundOptions, DataOptions, FittedModel, Job
+from daskab.run.data import DataOptions, prepared
+from daskab.run.job import BoundOptions, FittedModel, Job
 from daskab.run.plan import canonical_json
 from daskab.run.sweep import Values
 
@@ -43,26 +44,18 @@ def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 save_model(fit(data, spec), path)
-            classes = str(data.classes[0]), str(data.classes[1])
-            yield JobModel(point.name, load_model(path), classes, "pixel", point.bound, point.values)
+            yield JobModel(point.name, load_model(path), data.pair, data.noun, point.bound, point.values)
         else:
             yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values)
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:
     """Name of a kept fit: a hash of all it depends on."""
-    versions = {
-        "daskab": VERSION,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "sklearn": sklearn.__version__,
-    }
-    depends = {"data": data.model_dump(), "model": spec.model_dump(exclude={"name"}), "versions": versions}
-    return hashlib.sha256(canonical_json(depends).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical_json(_depends_on(data, spec)).encode()).hexdigest()[:16]
 
 
 def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
-    """Fit one model to the training part of the data and record its accuracy on the rest."""
+    """Fit one model to the training part of the data, and record its accuracy on the rest and what it is made of."""
     train, test = prepared(data)
     classifier = GPClassifier(
         lengthscale=spec.lengthscale,
@@ -75,11 +68,25 @@ def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
     )
     classifier.fit(train.X, train.y)
     accuracy = float(np.mean((classifier.model_.latent(test.X) > 0.0) == test.y))
-    return classifier.model_.replace(input_names=train.input_names, accuracy=accuracy)
+    made_of = {
+        **_depends_on(data, spec),
+        "title": data.entry.title,
+        "licence": data.entry.licence,
+        "citation": data.entry.citation,
+        "train_rows": len(train.y),
+        "test_rows": len(test.y),
+        "zero_and_one": None if train.span is None else train.span.tolist(),
+    }
+    return classifier.model_.replace(
+        input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(made_of)
+    )
 
 
-def prepared(data: DataOptions) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Training and test part of a job's data, scaled to 0..1 and without its near-constant inputs."""
-    low, high = data.classes
-    digits = datasets.rescale(datasets.load_digits((low, high)), 0.0, 16.0)
-    return datasets.split(datasets.drop_constant(digits, data.min_std), data.train_size, data.seed)
+def _depends_on(data: DataOptions, spec: FittedModel) -> dict[str, Any]:
+    versions = {
+        "daskab": VERSION,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+    }
+    return {"data": data.facts(), "model": spec.model_dump(exclude={"name"}), "versions": versions}

@@ -152,17 +152,41 @@ def test_windows_text(write) -> None:
     assert read_job(write(with_mark)) == read_job(write(FULL))
 
 
+TEN = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
 # What replaces what in FITTED, and the line, field and words expected.
 VALUES = [
     ('"a"', '"a b"', "1: name: 'a b' is not 1 to 100 letters, digits, - and _"),
     ('"a"', '""', "1: name: '' is not 1 to 100 letters, digits, - and _"),
     ('"a"', '"é"', "1: name: 'é' is not 1 to 100 letters, digits, - and _"),
     ('"a"', "3", "1: name: 3 is not a valid string"),
-    ('"digits"', '"iris"', "3: data.source: 'iris' is not 'digits'"),
-    ("[3, 5]", "[3, 3]", "4: data.classes: [3, 3] is not two different digits from 0 to 9"),
-    ("[3, 5]", "[3, 10]", "4: data.classes: [3, 10] is not two different digits from 0 to 9"),
-    ("[3, 5]", "[\n3, 5, 7]", "4: data.classes: [3, 5, 7] is not two different digits from 0 to 9"),
-    ("[3, 5]", '[3,\n"5"]', "4: data.classes[1]: '5' is not a valid integer"),
+    ('"digits"', '"digit"', "3: data.source: 'digit' is not a data set; did you mean digits?"),
+    ("[3, 5]", "[3, 3]", f"4: data.classes: [3, 3] is not two different classes of digits: {TEN}"),
+    ("[3, 5]", "[3, 10]", f"4: data.classes: [3, 10] is not two different classes of digits: {TEN}"),
+    ("[3, 5]", "[\n3, 5, 7]", f"4: data.classes: [3, 5, 7] is not two different classes of digits: {TEN}"),
+    ("[3, 5]", "[3,\ntrue]", f"4: data.classes: [3, True] is not two different classes of digits: {TEN}"),
+    ("[3, 5]", "[]", f"4: data.classes: [] is not two different classes of digits: {TEN}"),
+    ("classes = [3, 5]", "", f"2: data.classes: missing; digits has more than two: {TEN}"),
+    ("200", "200\npool = 0", "6: data.pool: 0 is not greater than or equal to 1"),
+    ("200", "200\npool = 3", "6: data.pool: 3 does not divide the 8 x 8 pixels of digits"),
+    ("200", "200\nscale = 'log'", "6: data.scale: 'log' is not 'unit' or 'range'"),
+    ("200", "200\ntest_size = 0", "6: data.test_size: 0 is not greater than or equal to 1"),
+    ("200", "200\ndeduplicate = 1", "6: data.deduplicate: 1 is not true or false"),
+    ("200", "200\nclip_percentile = 50", "6: data.clip_percentile: 50 is not less than 50"),
+    (
+        "200",
+        "200\nclip_percentile = 1",
+        "6: data.clip_percentile: 1.0 is given, but scale 'unit' clips nothing",
+    ),
+    (
+        'source = "digits"\nclasses = [3, 5]',
+        'source = "australian"\nscale = "unit"',
+        "4: data.scale: 'unit' needs to know what each input of australian can be; use 'range'",
+    ),
+    (
+        'source = "digits"\nclasses = [3, 5]',
+        'source = "australian"\npool = 2',
+        "4: data.pool: 2 is given, but the inputs of australian are no pixels",
+    ),
     ("[3, 5]", "35", "4: data.classes: 35 is not an array"),
     ("200", "1", "5: data.train_size: 1 is not greater than or equal to 2"),
     ("200", "200.0", "5: data.train_size: 200.0 is not a valid integer"),
@@ -476,7 +500,10 @@ def test_without_a_sweep_every_model_is_one_point(write) -> None:
         (f"{FITTED}[sweep]\nlengthscale = 2", "10: sweep.lengthscale: 2 is not an array"),
         (f"{FITTED}[sweep]\nvariance = [1, -2]", "10: sweep.variance[1]: -2 is not greater than 0"),
         (f"{FITTED}[sweep]\nlength = [1]", "10: sweep.length: unknown key; did you mean lengthscale?"),
-        (f"{FITTED}[sweep]\nclasses = [[3, 3]]", "10: sweep.classes: [3, 3] is not two different digits from 0 to 9"),
+        (
+            f"{FITTED}[sweep]\nclasses = [[3, 3]]",
+            f"10: sweep.classes: [3, 3] is not two different classes of digits: {TEN}",
+        ),
         (f"{FITTED}[sweep]\nslices = [2, 2000]", "10: sweep.slices: 2000 is not less than or equal to 1000"),
         (
             f"{FITTED}[bound]\nmethod = 'fixed'\n[sweep]\nrtol = [0.1]",
