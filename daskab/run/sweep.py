@@ -11,12 +11,12 @@ from pydantic import Field, model_validator
 
 from daskab.run.sections import Count, Positive, Section, Seed, wrong
 
-Value = float | int | str | tuple[int, ...]
+Value = float | int | str | tuple[int | str, ...]
 Values = dict[str, Value]
 
 MOST_POINTS = 10_000
 
-OF_FITS = ("lengthscale", "variance", "inducing_points", "classes", "train_size", "seed")
+OF_FITS = ("lengthscale", "variance", "inducing_points", "classes", "pool", "train_size", "seed")
 OF_BOUNDS = ("slices", "rtol")
 """Keys that say how a model is fitted, and those that say how it is bounded."""
 
@@ -30,7 +30,8 @@ class SweepOptions(Section):
     lengthscale: tuple[Positive, ...] = Field(default=(), strict=False)
     variance: tuple[Positive, ...] = Field(default=(), strict=False)
     inducing_points: tuple[Count | Literal["dense"], ...] = Field(default=(), strict=False)
-    classes: tuple[Annotated[tuple[int, ...], Field(strict=False)], ...] = Field(default=(), strict=False)
+    classes: tuple[Annotated[tuple[int | str, ...], Field(strict=False)], ...] = Field(default=(), strict=False)
+    pool: tuple[Count, ...] = Field(default=(), strict=False)
     train_size: tuple[Count, ...] = Field(default=(), strict=False)
     seed: tuple[Seed, ...] = Field(default=(), strict=False)
     slices: tuple[Count, ...] = Field(default=(), strict=False)
