@@ -47,7 +47,7 @@ def load(name: str) -> xr.Dataset:
     Examples
     --------
     >>> wine = load("wine")
-    >>> dict(wine.sizes), wine["target"].values[0]
+    >>> dict(wine.sizes), str(wine["target"].values[0])
     ({'row': 178, 'input': 13}, 'class_0')
     """
     facts = entry(name)
