@@ -9,7 +9,7 @@ Scheduler and workers, each where it shall run, with its own certificate and key
 
   dask scheduler --protocol tls --host {host} --port 8786 --dashboard-address 127.0.0.1:8787 \\
     --tls-ca-file {folder}/ca.pem --tls-cert {folder}/scheduler.pem --tls-key {folder}/scheduler-key.pem
-  dask worker tls://{host}:8786 --nworkers auto --nthreads 1 --dashboard-address 127.0.0.1:0 \\
+  dask worker tls://{host}:8786 --nworkers=-1 --nthreads 1 --dashboard-address 127.0.0.1:0 \\
     --tls-ca-file {folder}/ca.pem --tls-cert {folder}/worker.pem --tls-key {folder}/worker-key.pem
 
 And in the job, or a file for --cluster:
