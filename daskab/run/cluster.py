@@ -18,6 +18,7 @@ OF_KIND = {
     "processes": {"workers", "patience"},
     "slurm": {
         "workers",
+        "minimum",
         "cores",
         "memory",
         "walltime",
@@ -26,6 +27,17 @@ OF_KIND = {
         "interface",
         "directives",
         "logs",
+        "patience",
+    },
+    "kubernetes": {
+        "workers",
+        "minimum",
+        "memory",
+        "image",
+        "namespace",
+        "volume",
+        "mount",
+        "insecure",
         "patience",
     },
     "address": {"address", "ca", "certificate", "key", "insecure", "patience"},
@@ -56,12 +68,15 @@ class ClusterOptions(Section):
     neither encrypted nor on this machine is refused unless ``insecure``. ``slurm`` asks a SLURM cluster for ``workers``
     processes (by default 1), in jobs of ``cores`` of them with ``memory`` and ``walltime`` each, in ``queue``, for
     ``account``, with more ``directives`` of sbatch; ``interface`` is the network they reach this machine by, and
-    ``logs`` a folder for what they print. A run whose scheduler, or whose last worker,
+    ``logs`` a folder for what they print. ``kubernetes`` asks Dask's operator for ``workers`` pods of ``image`` with
+    ``memory`` each, in ``namespace``, which see the claim ``volume``, where runs are, at ``mount``. With ``minimum``,
+    jobs or pods come and go with the work, between that and ``workers``. A run whose scheduler, or whose last worker,
     is gone waits ``patience`` seconds for another.
     """
 
-    kind: Literal["inline", "processes", "slurm", "address"] = "inline"
+    kind: Literal["inline", "processes", "slurm", "kubernetes", "address"] = "inline"
     workers: Count | None = None
+    minimum: Count | None = None
     address: Annotated[str, AfterValidator(_address)] | None = None
     ca: BesideJob | None = None
     certificate: BesideJob | None = None
@@ -75,6 +90,10 @@ class ClusterOptions(Section):
     interface: str | None = None
     directives: Annotated[tuple[str, ...], Field(strict=False)] = ()
     logs: BesideJob | None = None
+    image: str | None = None
+    namespace: str | None = None
+    volume: str | None = None
+    mount: str = "/runs"
     patience: Positive = PATIENCE
 
     @property
@@ -86,8 +105,23 @@ class ClusterOptions(Section):
     def _of_the_kind(self) -> ClusterOptions:
         for name in sorted(self.model_fields_set - {"kind", *OF_KIND[self.kind]}):
             raise wrong(f"given, but kind {self.kind!r} has no {name}", (name,))
-        if self.kind == "address":
-            for name in ("address", *(("ca", "certificate", "key") if self.encrypted else ())):
-                if getattr(self, name) is None:
-                    raise wrong("missing", (name,))
+        for name in self._needed():
+            if getattr(self, name) is None:
+                raise wrong("missing", (name,))
+        if self.kind == "kubernetes" and not self.insecure:
+            raise wrong(
+                "Dask's operator does not encrypt, and whoever reaches its scheduler can run code there; "
+                "fence the namespace with a NetworkPolicy, and say insecure = true",
+                ("kind",),
+            )
+        if self.minimum is not None and self.minimum > (self.workers or 1):
+            raise wrong(f"{self.minimum} is more than {self.workers or 1} workers", ("minimum",))
         return self
+
+    def _needed(self) -> tuple[str, ...]:
+        match self.kind:
+            case "address":
+                return ("address", "ca", "certificate", "key") if self.encrypted else ("address",)
+            case "kubernetes":
+                return "image", "volume"
+        return ()

@@ -45,6 +45,10 @@ def executor(options: ClusterOptions) -> Executor:
             from daskab.run.executors.slurm import Slurm
 
             return Slurm(options)
+        case "kubernetes":
+            from daskab.run.executors.kubernetes import Kubernetes
+
+            return Kubernetes(options)
         case "address":
             from daskab.run.executors.address import Address
 

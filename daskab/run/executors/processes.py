@@ -20,6 +20,9 @@ SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     # A task that was with two workers when they died is set aside and tried alone.
     "distributed.scheduler.allowed-failures": 1,
+    # Where workers come and go with the work: the scheduler sees no more of it than what is in flight, some four
+    # seconds a thread. With Dask's own five seconds it would never ask for more workers.
+    "distributed.adaptive.target-duration": "1s",
     # Kernels are single-threaded; a nanny pins the BLAS threads but does not know of numba.
     "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": "1",
 }

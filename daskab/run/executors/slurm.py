@@ -66,7 +66,8 @@ class Slurm(Cluster):
             try:
                 with signals_held():
                     cluster = self.jobs(**how)
-                    cluster.adapt(minimum=self.options.workers, maximum=self.options.workers)
+                    most = self.options.workers or 1
+                    cluster.adapt(minimum=self.options.minimum or most, maximum=most)
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterError(f"SLURM: {one_line(error)}") from None
             with cluster, Client(cluster, set_as_default=False) as client:
