@@ -55,6 +55,7 @@ class Place:
     """A folder with a job in it and ``daskab`` and ``dask`` on its path."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.job = write_job(folder, "a")
         programs = folder / ".venv" / "bin"

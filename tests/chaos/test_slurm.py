@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from examples import ask, environment, mixed_model, sealed
-from slurm import CAN_START, slurm
+from recipes import CLUSTER, Place, commands, replaced
+from slurm import CAN_START, slurm, wait_for
 from slurm import ask as slurm_says
 
 from daskab.run.cluster import ClusterOptions
@@ -80,3 +81,23 @@ def test_the_script_of_a_job(tmp_path: Path) -> None:
         assert line in script.splitlines(), script
     for option in ("--nthreads 1 ", "--nworkers 4 ", "--dashboard-address 127.0.0.1:0"):
         assert option in script
+
+
+@pytest.mark.slow
+def test_what_the_page_says(cluster: dict[str, str], tmp_path: Path) -> None:
+    """The batch job of the page, whose own jobs come with the work."""
+    place = Place(tmp_path)
+    (submit, _) = commands(CLUSTER / "slurm" / "README.md")
+    table = (CLUSTER / "slurm" / "cluster.toml").read_text()
+    here = {"workers = 32": "workers = 1", "minimum = 4": "minimum = 1", "cores = 8": "cores = 1", '"16GB"': '"1GB"'}
+    here |= {"short": "test", "ib0": "lo", 'directives = ["--constraint=avx2"]\n': "", 'account = "lab"\n': ""}
+    (tmp_path / "cluster.toml").write_text(replaced(table, **here))
+    here = {"sbatch cluster/slurm": f"sbatch --mem=1G {CLUSTER}/slurm", "workflows/digits.toml": "tiny.toml"}
+    submit = replaced(submit, **here)
+    done = place.do(submit, DASKAB_CLUSTER="cluster.toml", **cluster)
+    assert done.returncode == 0, done.stderr
+    job = done.stdout.split()[-1]
+    wait_for(lambda: "COMPLETED" in slurm_says("scontrol", cluster, "show", "job", job), tmp_path, 90.0)
+    here_too = Place(tmp_path / "inline")
+    assert here_too.do("daskab run tiny.toml").returncode == 0
+    assert place.certificate() == here_too.certificate()
