@@ -11,6 +11,7 @@ from daskab.errors import (
     ModelError,
 )
 from daskab.model.expansion import KernelExpansion
+from daskab.model.importers.gpytorch import from_gpytorch
 from daskab.model.importers.sklearn import from_sklearn
 from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
@@ -30,6 +31,7 @@ __all__ = [
     "ModelError",
     "__version__",
     "certify",
+    "from_gpytorch",
     "from_sklearn",
     "load_model",
     "save_model",

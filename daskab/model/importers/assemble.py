@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from daskab.errors import ModelError
+from daskab.errors import ModelError, one_line
 from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.probes import probe_points
@@ -63,11 +63,17 @@ def assemble(
     Raises
     ------
     ModelError
-        If the thresholds are none, or the library does not agree with the model.
+        If the thresholds are none, or the library cannot predict or does not agree with the model.
     """
     low, high = _thresholds(model, training, thresholds, percentile)
     points = probe_points(training, model.lengthscale, model.lower, model.upper)
-    latents = numbers(f"the latent mean {source} gives", predict(points), shape=(points.shape[0],))
+    try:
+        predicted = predict(points)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever a model that was edited comes to
+        raise ModelError(f"{source} itself cannot predict with it ({one_line(error)})") from None
+    latents = numbers(f"the latent mean {source} gives", predicted, shape=(points.shape[0],))
     wrong = mismatch(model.latent, model.largest_latent, points, latents)
     if wrong:
         raise ModelError(

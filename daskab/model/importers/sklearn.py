@@ -182,16 +182,13 @@ def _predictor(steps: list[Any], binary: Any) -> Callable[[Array], Array]:
     """scikit-learn's own latent mean at raw points, its transformers included."""
 
     def predict(points: Array) -> Array:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the points have no column names
-                inputs: Any = points
-                for step in steps:
-                    if not does_nothing(step):
-                        inputs = step.transform(inputs)
-                mean, _ = binary.latent_mean_and_variance(np.asarray(inputs))
-                return np.asarray(mean)
-        except Exception as error:  # whatever an estimator that was edited comes to
-            raise ModelError(f"estimator: scikit-learn itself cannot predict with it ({one_line(error)})") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the points have no column names
+            inputs: Any = points
+            for step in steps:
+                if not does_nothing(step):
+                    inputs = step.transform(inputs)
+            mean, _ = binary.latent_mean_and_variance(np.asarray(inputs))
+            return np.asarray(mean)
 
     return predict

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Product, Sum
 
 from daskab.errors import ModelError
-from daskab.model.checked import Array, numbers, positive, shaped
+from daskab.model.checked import Array, numbers
+from daskab.model.importers.latent import per_column
 
 SUPPORTED = "daskab certifies one RBF, times ConstantKernels if need be"
 
@@ -40,14 +40,13 @@ def read_kernel(kernel: Any, d: int) -> tuple[float, Array]:
         if type(factor) is ConstantKernel:
             variance *= float(numbers("kernel: constant_value", factor.constant_value, shape=()))
         elif type(factor) is RBF:
-            scale = np.squeeze(numbers("kernel: length_scale", factor.length_scale))
-            shapes.append(np.full(d, float(scale)) if scale.ndim == 0 else shaped("kernel: length_scale", scale, (d,)))
+            shapes.append(per_column("kernel: length_scale", factor.length_scale, d))
         else:
             part = "" if factor is kernel else f" in {formula(kernel)}"
             raise ModelError(f"kernel: {formula(factor)}{part} is not supported; {SUPPORTED}")
     if len(shapes) != 1:
         raise ModelError(f"kernel: {formula(kernel)} has {len(shapes)} RBFs; {SUPPORTED}")
-    return variance, positive("kernel: length_scale", shapes[0])
+    return variance, shapes[0]
 
 
 def formula(kernel: Any) -> str:
