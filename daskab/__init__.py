@@ -11,6 +11,8 @@ from daskab.errors import (
     ModelError,
 )
 from daskab.model.expansion import KernelExpansion
+from daskab.model.importers.gpflow import from_gpflow
+from daskab.model.importers.gpy import from_gpy
 from daskab.model.importers.gpytorch import from_gpytorch
 from daskab.model.importers.sklearn import from_sklearn
 from daskab.model.laplace import GPClassifier
@@ -31,6 +33,8 @@ __all__ = [
     "ModelError",
     "__version__",
     "certify",
+    "from_gpflow",
+    "from_gpy",
     "from_gpytorch",
     "from_sklearn",
     "load_model",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,15 +12,17 @@ import pytest
 gpytorch = pytest.importorskip("gpytorch")
 torch = pytest.importorskip("torch")
 
+from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
 from fixtures.make_gpytorch import STRATEGIES, Classifier, D, cases, fitted, models, rbf, scaled  # noqa: E402
-from fixtures.record import read  # noqa: E402
 from gpytorch import kernels, means, variational  # noqa: E402
 
-from daskab import KernelExpansion, ModelError, from_gpytorch  # noqa: E402
+from daskab import ModelError, from_gpytorch  # noqa: E402
 from daskab.model.importers import gpytorch as importer  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
 pytestmark = pytest.mark.filterwarnings("error")
+
+torch.set_num_threads(1)  # on so little each thread only waits for the others
 
 X = np.random.default_rng(1).random((60, D))
 MODELS = models()
@@ -42,13 +43,6 @@ def says(model: Any, points: np.ndarray) -> np.ndarray:
         return np.asarray(model.eval()(torch.tensor(points)).mean)
 
 
-def disagreement(model: KernelExpansion, expected: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Largest difference at points in and out of the box, in terms of the largest latent there could be."""
-    d = model.n_inputs
-    points = np.concatenate([np.random.default_rng(3).uniform(-0.3, 1.3, (200, d)), model.centres + 1e-9])
-    return float(np.max(np.abs(model.latent(points) - expected(points))) / model.largest_latent)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_models_agree_with_the_library(name: str) -> None:
     original = MODELS[name]
@@ -59,15 +53,11 @@ def test_models_agree_with_the_library(name: str) -> None:
     assert (model.latent_low, model.latent_high) == tuple(np.percentile(model.latent(X), [5, 95]))
     assert model.probe_points is not None
     assert model.probe_points.shape == (20, X.shape[1])
+    assert by_hand(model).digest == model.digest
 
 
 def test_the_fixtures_are_what_the_library_says_today() -> None:
-    kept, made = read("gpytorch"), cases()
-    assert kept.keys() == made.keys()
-    for name, case in made.items():
-        for part, value in case.items():
-            # Predictions of another version may differ by its rounding.
-            np.testing.assert_allclose(value, kept[name][part], rtol=1e-9, atol=1e-9, err_msg=f"{name}: {part}")
+    assert_kept("gpytorch", cases())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -80,8 +70,8 @@ def test_a_model_as_training_leaves_it(strategy: Any, dtype: Any) -> None:
     model = Classifier(inputs[:20].clone(), strategy=strategy).to(dtype).train()
     likelihood = gpytorch.likelihoods.BernoulliLikelihood()
     bound = gpytorch.mlls.VariationalELBO(likelihood, model, 60)
-    climb = torch.optim.Adam(model.parameters(), lr=0.1)
-    for _ in range(30):
+    climb = torch.optim.Adam(model.parameters(), lr=0.2)
+    for _ in range(25):
         climb.zero_grad()
         loss = -bound(model(inputs), labels)
         loss.backward()
@@ -97,7 +87,8 @@ def test_a_model_as_training_leaves_it(strategy: Any, dtype: Any) -> None:
         own = model(inputs).mean.double().numpy()
     exact = imported.latent(X.astype(str(dtype).removeprefix("torch.")))
     assert np.max(np.abs(exact - own)) < (1e-6 if dtype == torch.float32 else 1e-13) * imported.largest_latent
-    assert np.mean((own > 0) == labels.numpy().astype(bool)) > 0.9  # positive is the class 1
+    of_one = labels.numpy() == 1
+    assert np.mean(own[of_one]) > np.mean(own[~of_one])  # positive is the class 1
 
 
 def test_what_is_cached_is_not_believed() -> None:
@@ -171,7 +162,7 @@ def test_more_inducing_points_than_gpytorch_factors(strategy: Any) -> None:
     large = Classifier(many, strategy=strategy, distribution=variational.DeltaVariationalDistribution).double()
     large.covar_module = model.covar_module
     with torch.no_grad():
-        large.variational_strategy._variational_distribution.variational_mean.copy_(torch.sin(9 * many[:, 0]))
+        large.variational_strategy._variational_distribution.variational_mean.copy_(torch.sin(2 * many[:, 0]))
     large.variational_strategy.variational_params_initialized.fill_(1)
     assert from_gpytorch(large, X).n_centres == 810
 
@@ -215,22 +206,6 @@ def test_outputs_that_share_their_kernel() -> None:
     model = fitted(outputs=2, kernel=scaled(), mean=means.ZeroMean())
     for k in range(2):
         assert disagreement(from_gpytorch(model, X, output=k), lambda p, k=k: says(model, p)[k]) < 1e-13
-
-
-def test_the_digest_is_that_of_the_same_numbers_given_by_hand() -> None:
-    model = from_gpytorch(MODELS["unwhitened float64"], X)
-    by_hand = KernelExpansion(
-        model.centres.tolist(),
-        model.weights.tolist(),
-        model.lengthscale.tolist(),
-        X.min(axis=0),
-        X.max(axis=0),
-        variance=model.variance,
-        constant=model.constant,
-        latent_low=model.latent_low,
-        latent_high=model.latent_high,
-    )
-    assert by_hand.digest == model.digest
 
 
 # What is refused.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixtures.agree import by_hand
 from fixtures.record import Case, read
 
 import daskab
@@ -16,7 +17,7 @@ from daskab.model.importers.latent import Latent, imported, kernel_columns, per_
 from daskab.model.importers.variational import variational_weights
 from daskab.model.probes import mismatch
 
-CASES = {f"{name}: {case}": value for name in ("gpytorch",) for case, value in read(name).items()}
+CASES = {f"{name}: {case}": value for name in ("gpflow", "gpy", "gpytorch") for case, value in read(name).items()}
 VARIATIONAL = [name for name, case in CASES.items() if "jitter" in case]
 
 
@@ -87,21 +88,12 @@ def made(case: Case, X: Any = None, box: Any = None, thresholds: Any = None, nam
 
 def test_the_certificate_is_that_of_the_same_numbers_given_by_hand(case: Case) -> None:
     model = made(case, X=case["points"])
-    by_hand = KernelExpansion(
-        case["centres"].tolist(),
-        weights(case).tolist(),
-        case["lengthscale"].tolist(),
-        case["points"].min(axis=0).tolist(),
-        case["points"].max(axis=0).tolist(),
-        variance=case["variance"],
-        constant=case["constant"],
-        latent_low=model.latent_low,
-        latent_high=model.latent_high,
-    )
     assert model.probe_points is not None
-    assert by_hand.digest == model.digest
+    other = by_hand(model)
+    assert other.probe_points is None
+    assert other.digest == model.digest
     options: dict[str, Any] = {"method": "fixed", "slices": 3}
-    assert daskab.certify(model, **options).to_json() == daskab.certify(by_hand, **options).to_json()
+    assert daskab.certify(model, **options).to_json() == daskab.certify(other, **options).to_json()
 
 
 def test_without_training_points_box_and_thresholds_are_asked_for(case: Case) -> None:
@@ -179,6 +171,17 @@ def test_which_output() -> None:
         assert str(caught.value) == message
 
 
+def test_weights_that_cancel_to_a_few_digits(case: Case) -> None:
+    """Two points that all but coincide, with weights of a thousand million: probes would show nothing smaller."""
+    centres, large = np.vstack([case["centres"], case["centres"][:1] + 1e-9]), np.append(weights(case), 1e9)
+    large[0] -= 1e9
+    with pytest.raises(ModelError) as caught:
+        made(case, X=case["points"], centres=centres, weights=large)
+    said = str(caught.value)
+    assert said.startswith("Some: its weights add up to a latent of 3.4e+09, where ")
+    assert said.endswith(". Drop points that nearly coincide, or raise the jitter and fit it again")
+
+
 def test_a_library_that_disagrees_or_fails(case: Case) -> None:
     with pytest.raises(ModelError, match=r"^Some: probe \d+: the latent is .*; nothing is imported\. "):
         made(case, X=case["points"], weights=weights(case) * (1 + 1e-6))
@@ -191,7 +194,7 @@ def test_a_library_that_disagrees_or_fails(case: Case) -> None:
     assert str(caught.value) == "Some itself cannot predict with it (size mismatch, got 3)"
 
 
-@pytest.mark.parametrize("name", ["gpytorch"])
+@pytest.mark.parametrize("name", ["GPy", "gpflow", "gpytorch"])
 def test_a_library_that_is_not_installed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModelError) as caught:

@@ -11,10 +11,13 @@ from daskab.errors import ModelError, one_line
 from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.probes import probe_points
-from daskab.model.probes import mismatch
+from daskab.model.probes import PROBE_TOLERANCE, mismatch
 from daskab.model.thresholds import percentile_thresholds
 
 Box = tuple[ArrayLike, ArrayLike]
+
+# Of the distance between the thresholds: so much of a mistake may go unseen.
+MOST_HIDDEN = 1e-2
 
 
 def box_edges(box: Box | None, training: Array) -> tuple[Array, Array]:
@@ -66,6 +69,13 @@ def assemble(
         If the thresholds are none, or the library cannot predict or does not agree with the model.
     """
     low, high = _thresholds(model, training, thresholds, percentile)
+    # Whatever is smaller than this share of the largest latent, no probe can show.
+    if PROBE_TOLERANCE * model.largest_latent > MOST_HIDDEN * (high - low):
+        raise ModelError(
+            f"{source}: its weights add up to a latent of {model.largest_latent:.2g}, where {high - low:.2g} makes the "
+            "difference between the classes: they cancel to so few digits that a wrong import could not be told from a "
+            "right one. Drop points that nearly coincide, or raise the jitter and fit it again"
+        )
     points = probe_points(training, model.lengthscale, model.lower, model.upper)
     try:
         predicted = predict(points)
