@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from daskab.cli.parameters import FilePath
 from daskab.model.expansion import KernelExpansion
+from daskab.model.importers.gpflow import from_gpflow
+from daskab.model.importers.gpy import from_gpy
+from daskab.model.importers.gpytorch import from_gpytorch
 from daskab.model.importers.pickled import check_pickle, load_estimator
 from daskab.model.importers.sklearn import from_sklearn
 from daskab.model.npz import save_model
+
+# By the package of a class, or of one it is made from. Whatever is of none of them is scikit-learn's to refuse.
+LIBRARIES: dict[str, tuple[str, Callable[..., KernelExpansion]]] = {
+    "GPy": ("GPy", from_gpy),
+    "gpflow": ("GPflow", from_gpflow),
+    "gpytorch": ("GPyTorch", from_gpytorch),
+}
 
 # Inputs whose box is told, so that a table of hundreds does not hide the rest.
 TOLD = 6
@@ -43,7 +55,7 @@ TOLD = 6
     "classes",
     multiple=True,
     metavar="LABEL",
-    help="Of more than two classes: the one against the rest; given twice, the two that are one against another.",
+    help="Of more classes than two (scikit-learn): the one against the rest; given twice, the two one against another.",
 )
 def import_model(
     file: Path,
@@ -56,10 +68,11 @@ def import_model(
     names: str | None,
     classes: tuple[str, ...],
 ) -> int:
-    """Import a fitted scikit-learn classifier, kept with pickle or joblib, to certify it.
+    """Import a fitted classifier, kept with pickle or joblib, to certify it.
 
-    FILE holds a GaussianProcessClassifier with an RBF kernel, or a Pipeline of StandardScaler and MinMaxScaler that
-    ends in one; the model is then about the raw columns.
+    FILE holds a GaussianProcessClassifier of scikit-learn with an RBF kernel, or a Pipeline of StandardScaler and
+    MinMaxScaler that ends in one; the model is then about the raw columns. Or a model of GPy, GPflow or GPyTorch; where
+    it does not hold the points it was trained on, give --lower, --upper and --thresholds.
     """
     if (lower is None) != (upper is None):
         raise click.UsageError("--lower, --upper: one is given without the other; give both or neither")
@@ -73,21 +86,34 @@ def import_model(
     estimator, notes = load_estimator(file, trust=trust)
     for note in notes:
         click.echo(f"daskab: warning: {file}: {note}", err=True)
-    model = from_sklearn(
+    source, importer = _importer(estimator)
+    options: dict[str, Any] = {"classes": (classes[0] if len(classes) == 1 else classes)} if classes else {}
+    if options and importer is not from_sklearn:
+        raise click.UsageError(f"--class: is of scikit-learn's classifiers; this is a model of {source}")
+    model = importer(
         estimator,
-        classes=(classes[0] if len(classes) == 1 else classes) or None,
         box=box,
         thresholds=thresholds,
         percentile=percentile,
         input_names=names.split(",") if names else (),
+        **options,
     )
     save_model(model, output)
     click.echo(f"{output} ({model.n_centres} centres, {model.n_inputs} inputs)")
     click.echo(f"  Box: {_box(model)}.")
     click.echo(f"  Confident: where the latent is at most {model.latent_low:.3f} or at least {model.latent_high:.3f}.")
     probes = 0 if model.probe_latents is None else model.probe_latents.size
-    click.echo(f"  At {probes} points it says what scikit-learn says.")
+    click.echo(f"  At {probes} points it says what {source} says.")
     return 0
+
+
+def _importer(estimator: Any) -> tuple[str, Callable[..., KernelExpansion]]:
+    """The library an estimator is of, and what imports it."""
+    for kind in type(estimator).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in LIBRARIES:
+            return LIBRARIES[package]
+    return "scikit-learn", from_sklearn
 
 
 def _edge(option: str, text: str) -> list[float] | float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,12 @@ import pytest
 
 gpflow = pytest.importorskip("gpflow")
 
+from examples import Call  # noqa: E402
 from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
 from fixtures.make_gpflow import BERNOULLI, KINDS, D, cases, models, rbf  # noqa: E402
 from gpflow import inducing_variables, kernels, mean_functions  # noqa: E402
 
-from daskab import ModelError, from_gpflow  # noqa: E402
+from daskab import ModelError, from_gpflow, load_model  # noqa: E402
 from daskab.model.importers import gpflow as importer  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
@@ -117,6 +120,17 @@ def test_several_outputs(kind: str) -> None:
 def test_outputs_that_share_their_mean() -> None:
     model = KINDS["svgp"](outputs=2, mean_function=mean_functions.Constant([0.2]))
     assert disagreement(from_gpflow(model, X, output=1), partial(says, model, k=1)) < 1e-13
+
+
+def test_the_command_line(call: Call) -> None:
+    Path("m.pkl").write_bytes(pickle.dumps(MODELS["svgp"]))
+    said = call("import", "m.pkl", "-o", "m.npz", "--trust")
+    assert said.code == 2
+    assert said.err.splitlines()[-1].startswith("daskab: X: the model does not hold the points it was trained on")
+    box = ["--lower", "0", "--upper", "1", "--thresholds", "-1", "1"]
+    assert call("import", "m.pkl", "-o", "m.npz", "--trust", *box).code == 0
+    known = from_gpflow(MODELS["svgp"], box=(0.0, 1.0), thresholds=(-1.0, 1.0))
+    assert load_model("m.npz").digest == known.digest
 
 
 # What is refused.

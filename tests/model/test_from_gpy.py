@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,12 @@ import pytest
 
 GPy = pytest.importorskip("GPy")
 
+from examples import Call  # noqa: E402
 from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
 from fixtures.make_gpy import D, cases, dense, models, rbf, sparse, table  # noqa: E402
 from GPy import kern, mappings  # noqa: E402
 
-from daskab import ModelError, from_gpy  # noqa: E402
+from daskab import ModelError, from_gpy, load_model  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
 pytestmark = pytest.mark.filterwarnings("error")
@@ -70,6 +73,19 @@ def test_box_thresholds_and_names_are_as_given() -> None:
     model = from_gpy(dense(), box=(-1.0, [2.0, 3.0, 4.0]), thresholds=(-1, 1), input_names="abc")
     assert (model.lower.tolist(), model.upper.tolist()) == ([-1.0] * 3, [2.0, 3.0, 4.0])
     assert (model.delta, model.input_names) == (2.0, ("a", "b", "c"))
+
+
+def test_the_command_line(call: Call) -> None:
+    Path("m.pkl").write_bytes(pickle.dumps(MODELS["laplace"]))
+    said = call("import", "m.pkl", "-o", "m.npz", "--trust")
+    assert said.code == 0
+    assert load_model("m.npz").digest == from_gpy(MODELS["laplace"]).digest
+    assert said.out.splitlines()[-1] == "  At 20 points it says what GPy says."
+    said = call("import", "m.pkl", "-o", "m.npz", "--trust", "--class", "1")
+    assert (said.code, said.err.splitlines()[-1]) == (
+        2,
+        "daskab: --class: is of scikit-learn's classifiers; this is a model of GPy",
+    )
 
 
 # What is refused.

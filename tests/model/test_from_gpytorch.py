@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,12 @@ import pytest
 gpytorch = pytest.importorskip("gpytorch")
 torch = pytest.importorskip("torch")
 
+from examples import Call  # noqa: E402
 from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
 from fixtures.make_gpytorch import STRATEGIES, Classifier, D, cases, fitted, models, rbf, scaled  # noqa: E402
 from gpytorch import kernels, means, variational  # noqa: E402
 
-from daskab import ModelError, from_gpytorch  # noqa: E402
+from daskab import ModelError, from_gpytorch, load_model  # noqa: E402
 from daskab.model.importers import gpytorch as importer  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
@@ -206,6 +209,17 @@ def test_outputs_that_share_their_kernel() -> None:
     model = fitted(outputs=2, kernel=scaled(), mean=means.ZeroMean())
     for k in range(2):
         assert disagreement(from_gpytorch(model, X, output=k), lambda p, k=k: says(model, p)[k]) < 1e-13
+
+
+def test_the_command_line(call: Call) -> None:
+    Path("m.pkl").write_bytes(pickle.dumps(MODELS["whitened float32"]))
+    said = call("import", "m.pkl", "-o", "m.npz", "--trust")
+    assert said.code == 2
+    assert said.err.splitlines()[-1].startswith("daskab: X: the model does not hold the points it was trained on")
+    box = ["--lower", "0", "--upper", "1", "--thresholds", "-1", "1"]
+    assert call("import", "m.pkl", "-o", "m.npz", "--trust", *box).code == 0
+    known = from_gpytorch(MODELS["whitened float32"], box=(0.0, 1.0), thresholds=(-1.0, 1.0))
+    assert load_model("m.npz").digest == known.digest
 
 
 # What is refused.
