@@ -27,6 +27,8 @@ ROOMS = [
     "cli",
 ]
 PURE = {"bound", "joint", "attack", "recheck"}
+# Weigh gigabytes and clash: `library` imports them, where a model of one is given.
+HEAVY = {"GPy", "gpflow", "gpytorch", "tensorflow", "torch"}
 FORBIDDEN_IN_PURE = {
     "dask",
     "distributed",
@@ -69,6 +71,7 @@ def test_imports_point_up(path: Path) -> None:
     for name in imports(path):
         if name.startswith("daskab."):
             assert room(name) in above, f"{path}: {here} may not import {name}"
+        assert name.split(".")[0] not in HEAVY, f"{path}: imports {name}"
         if here in PURE:
             assert name.split(".")[0] not in FORBIDDEN_IN_PURE, f"{path}: {here} may not import {name}"
 

@@ -159,7 +159,7 @@ def test_lengthscales() -> None:
 
 def test_which_output() -> None:
     assert which_output(1, None) == 0
-    assert which_output(3, 2) == 2
+    assert which_output(3, 2) == which_output(3, np.arange(3)[2]) == 2
     for count, wrong, message in (
         (1, 0, "output: 0 given, but the model has only one output"),
         (3, None, "output: the model has 3 outputs: give one of 0 to 2 as output"),

@@ -66,7 +66,8 @@ def assemble(
     Raises
     ------
     ModelError
-        If the thresholds are none, or the library cannot predict or does not agree with the model.
+        If the thresholds are none, the library cannot predict or does not agree with the model, or the weights cancel
+        to so few digits that it could not be told.
     """
     low, high = _thresholds(model, training, thresholds, percentile)
     # Whatever is smaller than this share of the largest latent, no probe can show.

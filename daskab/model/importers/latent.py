@@ -52,9 +52,9 @@ def which_output(count: int, output: int | None) -> int:
         return 0
     if count == 1:
         raise ModelError(f"output: {output!r} given, but the model has only one output")
-    if not isinstance(output, int) or not 0 <= output < count:
+    if not isinstance(output, int | np.integer) or not 0 <= output < count:
         raise ModelError(f"output: the model has {count} outputs: give one of 0 to {count - 1} as output")
-    return output
+    return int(output)
 
 
 def imported(
