@@ -18,7 +18,7 @@ import daskab
 from daskab import KernelExpansion, load_model, save_model
 from daskab.run.certify import make_question
 from daskab.run.job import AttackOptions, bound_options
-from daskab.run.workspace import one_writer
+from daskab.run.lease import one_writer
 
 # Whatever is said to a person is said by daskab: no warning of a library may stand beside it.
 pytestmark = pytest.mark.filterwarnings("error")

@@ -15,6 +15,7 @@ ROOMS = [
     "_compile",
     "_elementary",
     "errors",
+    "files",
     "datasets",
     "model",
     "bound",

@@ -12,10 +12,11 @@ from rich.console import Console
 from daskab._version import VERSION
 from daskab.cli.data import data
 from daskab.cli.importing import import_model
-from daskab.cli.parameters import FilePath, Finite
+from daskab.cli.parameters import FilePath, Finite, Folder
 from daskab.cli.printing import indent, show
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
+from daskab.files import reaching
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
 from daskab.report.results import INCOMPLETE, Results, exit_code
@@ -52,7 +53,7 @@ log_option = click.option(
     help="Append what happens to this file, one JSON object a line; - is standard error, in place of progress.",
 )
 report_path = FilePath(dir_okay=False, writable=True, path_type=Path)
-runs_path = FilePath(file_okay=False, path_type=Path)
+runs_path = Folder()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,7 +69,13 @@ daskab.add_command(data)
 @daskab.command()
 @click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
 @cluster_option
-@click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where runs are kept.")
+@click.option(
+    "--runs",
+    type=runs_path,
+    default=Path("runs"),
+    show_default=True,
+    help="Where runs are kept; s3:// too.",
+)
 @time_option
 @log_option
 @click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
@@ -119,7 +126,7 @@ def run(
 @click.argument("model_file", metavar="MODEL.npz", type=FilePath(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as one JSON object and nothing else.")
 @cluster_option
-@click.option("--runs", type=runs_path, help="Keep the run here; default: not kept.")
+@click.option("--runs", type=runs_path, help="Keep the run here, or under s3://bucket/prefix; default: not kept.")
 @time_option
 @log_option
 @click.option("--rtol", type=float, help="Close every input that matters to this far above what it attains.")
@@ -173,7 +180,13 @@ def certify(
 
 @daskab.command()
 @click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
-@click.option("--runs", type=runs_path, default=Path("runs"), show_default=True, help="Where fits are kept.")
+@click.option(
+    "--runs",
+    type=runs_path,
+    default=Path("runs"),
+    show_default=True,
+    help="Where fits are kept; s3:// too.",
+)
 def plan(job_file: Path, runs: Path) -> int:
     """Say what a job would do: units, tasks, memory, time. Models are fitted, nothing is bounded."""
     job = read_job(job_file)
@@ -192,9 +205,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 @json_option
 def list_runs(runs: Path, as_json: bool) -> int:
     """List the runs in a directory: their state, and what each certifies so far."""
-    if not runs.is_dir():
-        raise click.UsageError(f"{runs}: there is no such directory of runs")
-    found = list(runs_in(runs))
+    with reaching(runs):
+        if not runs.is_dir():
+            raise click.UsageError(f"{runs}: there is no such directory of runs")
+        found = list(runs_in(runs))
     if as_json:
         click.echo(canonical_json([run.to_dict() for run in found]))
     elif found:
@@ -205,11 +219,12 @@ def list_runs(runs: Path, as_json: bool) -> int:
 
 
 @daskab.command()
-@click.argument("folder", metavar="RUN", type=FilePath(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="RUN", type=Folder(exists=True))
 @json_option
 def status(folder: Path, as_json: bool) -> int:
     """Show how far a run is, without disturbing it: 0 if it is sealed and complete, else 3."""
-    run = look_at(folder)
+    with reaching(folder):
+        run = look_at(folder)
     if as_json:
         click.echo(canonical_json(run.to_dict()))
     else:
@@ -220,7 +235,7 @@ def status(folder: Path, as_json: bool) -> int:
 
 
 @daskab.command()
-@click.argument("folder", metavar="RUN", type=FilePath(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="RUN", type=Folder(exists=True))
 @click.option(
     "--share",
     type=Finite(0.0, 1.0),
@@ -234,7 +249,7 @@ def status(folder: Path, as_json: bool) -> int:
 def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str | None) -> int:
     """Check a sealed run: digests, witnesses, other attacks, a share of it proved by a second path and done anew."""
     code = 0
-    with executor(read_cluster(cluster or "inline")) as workers:
+    with reaching(folder), executor(read_cluster(cluster or "inline")) as workers:
         for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):
             click.echo(f"{'ok    ' if check.held else 'FAILED'}  {check.name}: {check.said}")
             code = code if check.held else INTEGRITY

@@ -1,11 +1,15 @@
-"""Parameters that click takes too lightly: numbers that are not finite, and file names that are empty."""
+"""Parameters that click takes too lightly: numbers that are not finite, file names that are empty, and directories
+that are not on a disk."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import click
+
+from daskab.files import path_at
 
 
 class Finite(click.FloatRange):
@@ -27,3 +31,14 @@ class FilePath(click.Path):
         if value == "":
             self.fail("it is empty.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Folder(FilePath):
+    """A directory on a disk, or on object storage, of which click knows nothing."""
+
+    def __init__(self, *, exists: bool = False) -> None:
+        super().__init__(exists=exists, file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of what was given."""
+        return path_at(value) if "://" in str(value) else super().convert(value, param, ctx)

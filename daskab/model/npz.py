@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 import zlib
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from daskab.errors import ModelError
+from daskab.files import path_at, write_atomically
 from daskab.model.expansion import KernelExpansion
 
 REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
@@ -53,9 +54,10 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         If the file is absent, not an ``.npz``, truncated, pickled, its arrays do not make a model, or the model
         does not agree with its probes.
     """
+    where = path_at(path)
     try:
         # Opened here, for numpy leaves a file that it cannot read open.
-        with open(path, "rb") as handle:
+        with where.open("rb") as handle:
             archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
@@ -96,13 +98,6 @@ def save_model(model: KernelExpansion, path: str | os.PathLike[str]) -> None:
     model : KernelExpansion
     path : where to; an existing file is replaced
     """
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as handle:
-            np.savez(handle, **cast("dict[str, Any]", model.arrays()))
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    content = io.BytesIO()
+    np.savez(content, **cast("dict[str, Any]", model.arrays()))
+    write_atomically(path_at(path), content.getvalue())

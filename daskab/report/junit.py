@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from daskab.files import write_atomically
 from daskab.report.results import Result, Results, exit_code
 from daskab.report.verdict import bound_ratio, inputs, verdict
 from daskab.run.certificate import Certificate
-from daskab.run.files import write_atomically
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot carry, not even escaped."""

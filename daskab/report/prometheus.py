@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from daskab.errors import JobError
+from daskab.files import write_atomically
 from daskab.report.results import Results
-from daskab.run.files import write_atomically
 
 LAST_SUCCESS = "daskab_last_success_timestamp_seconds"
 

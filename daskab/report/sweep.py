@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from daskab._version import VERSION
+from daskab.files import on_s3, reaching, storage_options
 from daskab.report.results import Result, Results
 from daskab.run.job import Job
 from daskab.run.sweep import Value, said
@@ -92,6 +93,12 @@ def _coordinate(values: Sequence[Value]) -> Array:
 def write_sweep(job: Job, results: Results, runs: Path) -> Path:
     """Write the dataset to ``sweeps/<job>.zarr`` among the runs, in the place of what was there."""
     path = runs / "sweeps" / f"{job.name}.zarr"
+    if on_s3(path):  # where nothing can be moved: it is written in place
+        with reaching(path), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Consolidated metadata")
+            options = storage_options(path)
+            sweep_dataset(job, results).to_zarr(str(path), mode="w", consolidated=True, storage_options=options)
+        return path
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with warnings.catch_warnings():

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from daskab.errors import JobError
+from daskab.files import path_at
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
@@ -131,7 +132,8 @@ def certify(
         One task after another here, a Dask cluster of local processes, or what the ``[cluster]`` of a TOML file
         says; the answer is the same to the bit.
     runs : path, optional
-        Directory to keep the run's evidence in; asked again, it is found there. Default: not kept.
+        Directory, or ``s3://bucket/prefix``, to keep the run's evidence in; asked again, it is found there. Default:
+        not kept.
     seed : int
         Of the attack.
 
@@ -172,6 +174,6 @@ def certify(
         enhance=enhance,
         enhance_slices=enhance_slices,
     )
-    folder, where = None if runs is None else Path(runs), read_cluster(os.fspath(cluster))
+    folder, where = None if runs is None else path_at(runs), read_cluster(os.fspath(cluster))
     outcome = certify_model(model, bound, AttackOptions(seed=seed), runs=folder, cluster=where, time_limit=time_limit)
     return outcome.certificate

@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
 from daskab.errors import IncompleteError, IntegrityError
+from daskab.files import make_folder, reaching, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
@@ -33,14 +34,14 @@ from daskab.run.aggregate import (
 )
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.executors import Executor
-from daskab.run.files import write_atomically
+from daskab.run.lease import one_writer
 from daskab.run.plan import Question, canonical_json
 from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record, Task
 from daskab.run.sizing import check_batch, sized_plan
 from daskab.run.store import Evidence, mend_groups
 from daskab.run.witnesses import attack_found, met_in_round
-from daskab.run.workspace import Workspace, one_writer, open_workspace
+from daskab.run.workspace import Workspace, open_workspace
 
 Array = NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def run_question(
     folder = runs / question.run_id
     progress = progress or Progress()
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    with one_writer(folder), storage_of(folder):
+    with one_writer(folder) as check, storage_of(folder):
         found = find_outcome(question, runs, progress)
         if found is not None:
             return found
@@ -104,9 +105,9 @@ def run_question(
             workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
         space = open_workspace(folder, question)
         if resumed:
-            space.records.mkdir(exist_ok=True)
+            make_folder(space.records)
             Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
-        return Drive(space, executor, deadline, progress).run()
+        return Drive(space, executor, deadline, progress, check).run()
 
 
 def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome | None:
@@ -118,8 +119,9 @@ def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome 
         If the certificate is not what was sealed.
     """
     folder = runs / question.run_id
-    if not (folder / "certificate.json").exists():
-        return None
+    with reaching(folder):
+        if not (folder / "certificate.json").exists():
+            return None
     progress.begin(question.run_id, "found")
     with storage_of(folder):
         return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
@@ -129,7 +131,8 @@ def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome 
 def storage_of(folder: Path) -> Iterator[None]:
     """Name the run in what the operating system says, which of a full disk names no file; nothing is sealed then."""
     try:
-        yield
+        with reaching(folder):
+            yield
     except OSError as error:
         where = error.filename or folder
         raise IncompleteError(f"{where}: {error.strerror or error}; mend it, and the same command goes on") from None
@@ -157,11 +160,19 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
 class Drive:
     """One pass over a run's stages."""
 
-    def __init__(self, space: Workspace, executor: Executor, deadline: float | None, progress: Progress) -> None:
+    def __init__(
+        self,
+        space: Workspace,
+        executor: Executor,
+        deadline: float | None,
+        progress: Progress,
+        check: Callable[[], None],
+    ) -> None:
         self.space = space
         self.executor = executor
         self.deadline = deadline
         self.progress = progress
+        self.check = check  #: raises BusyError once the run is no longer ours
         self.done: dict[str, Record] = {}
         self.failures: list[Failure] = []
         self.begun = datetime.now(UTC)
@@ -259,6 +270,7 @@ class Drive:
             return not waiting
         records = self.executor.run(str(self.space.folder), self.space.plan.question.run_id, waiting)
         for record in records:
+            self.check()
             if record is None:
                 self.progress.wait()
             elif isinstance(record, Failure):
@@ -277,6 +289,7 @@ class Drive:
 
     def save(self, certificate: Certificate, units: UnitBounds, *, sealed: bool) -> None:
         """Write the final arrays, provenance, and last of all the certificate."""
+        self.check()
         folder, evidence = self.space.folder, self.space.evidence
         partial = folder / "certificate.incomplete.json"
         provenance = {

@@ -13,6 +13,7 @@ import scipy
 import sklearn
 
 from daskab._version import VERSION
+from daskab.files import make_folder, reaching
 from daskab.model.expansion import KernelExpansion
 from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
@@ -41,10 +42,12 @@ def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
         if isinstance(spec, FittedModel):
             assert data is not None  # read_job refuses a fit without data
             path = runs / "models" / f"{fit_key(data, spec)}.npz"
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_model(fit(data, spec), path)
-            yield JobModel(point.name, load_model(path), data.pair, data.noun, point.bound, point.values)
+            with reaching(path):
+                if not path.exists():
+                    make_folder(path.parent)
+                    save_model(fit(data, spec), path)
+                model = load_model(path)
+            yield JobModel(point.name, model, data.pair, data.noun, point.bound, point.values)
         else:
             yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values)
 

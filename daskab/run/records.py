@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from daskab.run.files import write_atomically
+from daskab.files import write_atomically
 from daskab.run.plan import canonical_json
 
 KEY = re.compile(

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from filelock import FileLock, Timeout
-
 from daskab.errors import IntegrityError
+from daskab.run.lease import held
 from daskab.run.plan import Plan
 from daskab.run.records import Record, read_record, recorded
 
@@ -101,7 +100,7 @@ def look_at(folder: Path) -> RunStatus:
     found = (read_record(folder / "records", task) for task in recorded(folder / "records"))
     records = [record for record in found if record is not None]
     sealed = _certificate(folder / "certificate.json")
-    state: State = "running" if _locked(folder) else "stopped" if sealed is None else "sealed"
+    state: State = "running" if held(folder) else "stopped" if sealed is None else "sealed"
     certificate = sealed or _certificate(folder / "certificate.incomplete.json")
     last = max((record.finished for record in records), default=None)
     hosts = tuple(sorted({record.host for record in records}))
@@ -114,19 +113,6 @@ def _certificate(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return said if isinstance(said, dict) else None
-
-
-def _locked(folder: Path) -> bool:
-    """Whether a process holds the run's lock."""
-    if not (folder / ".lock").exists():
-        return False
-    try:
-        with FileLock(str(folder / ".lock"), timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:  # not ours to write, so not ours to lock
-        return False
 
 
 def _by_stage(records: list[Record]) -> tuple[StageStatus, ...]:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import zarr
@@ -23,6 +23,7 @@ from zarr.codecs import ZstdCodec
 from daskab.bound import sequences
 from daskab.bound.contributions import CONSTRAINTS, DIRECTIONS, slice_edges
 from daskab.errors import IntegrityError
+from daskab.files import on_s3, storage_options
 from daskab.model.expansion import KernelExpansion
 from daskab.run.plan import Plan
 
@@ -38,7 +39,7 @@ NUMBERED = (
 )
 """Groups that are made as a run goes on."""
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # says nothing about what is there
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 WRITE_ALL = {"write_empty_chunks": True}  # not kept in the store: given each time an array is opened
 
 
@@ -56,8 +57,7 @@ class Evidence:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # What a seal gathered may be out of date by now: each array's own metadata is what counts.
-        self._group: Any = zarr.open_group(str(path), mode="r+", use_consolidated=False)
+        self._group = _root(path, "r+")
         self._arrays: dict[str, Any] = {}
 
     @classmethod
@@ -68,7 +68,7 @@ class Evidence:
         """
         mend_groups(path)
         q = plan.question
-        group: Any = zarr.open_group(str(path), mode="r+", use_consolidated=False)
+        group = _root(path, "r+")
         d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
         _empty(
             group,
@@ -136,10 +136,16 @@ class Evidence:
         try:
             yield
         except (LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
-            if isinstance(error, IntegrityError) or getattr(error, "errno", None) in NO_ROOM:
+            if isinstance(error, IntegrityError) or self._says_nothing(error):
                 raise
             what = str(error).partition("\n")[0]
             raise IntegrityError(f"{self.path}/{name}: unreadable ({what}); run again or move the run away") from None
+
+    def _says_nothing(self, error: Exception) -> bool:
+        """Whether an error says nothing of what is there: no room, or object storage that cannot be reached."""
+        if not isinstance(error, OSError):
+            return False
+        return error.errno in NO_ROOM or (on_s3(self.path) and not isinstance(error, FileNotFoundError))
 
     @property
     def sealed(self) -> object:
@@ -154,7 +160,7 @@ class Evidence:
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             # A killed worker leaves zarr's temporary files behind.
             warnings.filterwarnings("ignore", message=r"Object at \S*\.partial is not recognized")
-            zarr.consolidate_metadata(str(self.path))
+            zarr.consolidate_metadata(self._group.store)
 
     def n_batches(self, name: str) -> int:
         """Tasks that fill an array: one a chunk."""
@@ -244,10 +250,17 @@ def mend_groups(path: Path) -> None:
     """
     for folder in (path, path / "search", *(found for pattern in NUMBERED for found in path.glob(pattern))):
         try:
-            zarr.open_group(str(folder), mode="a", use_consolidated=False)
+            _root(folder, "a")
         except (LookupError, ValueError, TypeError, AttributeError, RuntimeError):
             (folder / "zarr.json").unlink(missing_ok=True)
-            zarr.open_group(str(folder), mode="a", use_consolidated=False)
+            _root(folder, "a")
+
+
+def _root(path: Path, mode: Literal["a", "r+"]) -> Any:
+    # What a seal gathered may be out of date by now: each array's own metadata is what counts.
+    return zarr.open_group(
+        str(path), mode=mode, use_consolidated=False, zarr_format=3, storage_options=storage_options(path)
+    )
 
 
 def _empty(

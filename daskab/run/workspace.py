@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from daskab.bound.scaled import Scaled
-from daskab.errors import BusyError, ClusterError, IntegrityError, ModelError
+from daskab.errors import ClusterError, IntegrityError, ModelError
+from daskab.files import make_folder, path_at, stamp, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
-from daskab.run.files import write_atomically
 from daskab.run.plan import Plan, Question, numerics
 from daskab.run.records import Task
 from daskab.run.store import Evidence
@@ -54,20 +50,9 @@ class Workspace:
         return [Task(stage, b, number) for b in range(self.evidence.n_batches(FILLS[stage].format(number)))]
 
 
-@contextmanager
-def one_writer(folder: Path) -> Iterator[None]:
-    """Hold the run's lock, or raise BusyError if another process does."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(str(folder / ".lock"), timeout=0):
-            yield
-    except Timeout:
-        raise BusyError(f"{folder}: another process is working on this run; wait for it or stop it") from None
-
-
 def create(folder: Path, plan: Plan, model: KernelExpansion) -> None:
     """Lay out a run directory. The plan is written last: where there is one, everything it needs is there."""
-    (folder / "records").mkdir(parents=True, exist_ok=True)
+    make_folder(folder / "records")
     save_model(model, folder / "model.npz")
     Evidence.create(folder / "evidence.zarr", plan, model)
     write_atomically(folder / "plan.json", plan.to_json())
@@ -116,19 +101,18 @@ def worker_workspace(folder: str, run_id: str) -> Workspace:
     ClusterError
         If the worker does not see the run, or its numerics are others than the run's.
     """
-    plan = Path(folder) / "plan.json"
     try:
-        stamp = plan.stat()
+        seen = stamp(path_at(folder) / "plan.json")
     except OSError:
         raise ClusterError(
             f"worker on {platform.node()}: does not see {folder}; put runs where all workers can read and write"
         ) from None
-    return _opened(folder, run_id, stamp.st_mtime_ns, stamp.st_ino)
+    return _opened(folder, run_id, *seen)
 
 
 @lru_cache(maxsize=4)
-def _opened(folder: str, run_id: str, *_: int) -> Workspace:
-    space = open_workspace(Path(folder))
+def _opened(folder: str, run_id: str, *_: object) -> Workspace:
+    space = open_workspace(path_at(folder))
     if space.plan.question.run_id != run_id:
         raise IntegrityError(f"{folder}: holds run {space.plan.question.run_id}, the task is of {run_id}")
     if space.plan.question.numerics != numerics():

@@ -7,7 +7,6 @@ Nothing is written into the run: what is done anew is done in a copy that is thr
 from __future__ import annotations
 
 import math
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,10 +19,12 @@ from daskab.attack.attained import attained_change, crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
 from daskab.errors import IncompleteError, IntegrityError
+from daskab.files import copy_here
 from daskab.run.aggregate import done_records, evidence_digest
 from daskab.run.certificate import Certificate
 from daskab.run.driver import read_sealed, run_question
 from daskab.run.executors import Executor
+from daskab.run.lease import LEASE, LOCK
 from daskab.run.plan import numerics
 from daskab.run.records import Failure, Record, Task, recorded
 from daskab.run.witnesses import witness_pair
@@ -204,7 +205,7 @@ def do_anew(space: Workspace, executor: Executor, keys: Sequence[str], share: fl
     chosen = sorted(rng.permutation(keys)[:count].tolist())
     with tempfile.TemporaryDirectory(prefix="daskab-verify-") as scratch:
         copy = Path(scratch) / question.run_id
-        shutil.copytree(space.folder, copy, ignore=shutil.ignore_patterns(".lock", "certificate*.json"))
+        copy_here(space.folder, copy, LOCK, LEASE, "certificate*.json")
         for key in chosen:
             (copy / "records" / f"{key}.json").unlink()
         try:

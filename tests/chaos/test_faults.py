@@ -25,7 +25,7 @@ from daskab.run.certificate import Certificate
 from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.job import bound_options
-from daskab.run.workspace import one_writer
+from daskab.run.lease import one_writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 

@@ -14,11 +14,11 @@ from examples import Call, ask, mixed_model, run_folder, snapshot, write_job
 from junitparser import Error, Failure, Skipped
 from junitparser.xunit2 import JUnitXml, TestCase, TestSuite
 
+from daskab.files import write_atomically
 from daskab.report.junit import write_junit
 from daskab.report.results import Results
 from daskab.run import records
 from daskab.run.driver import Outcome
-from daskab.run.files import write_atomically
 from daskab.run.job import bound_options
 
 

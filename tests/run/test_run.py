@@ -19,9 +19,10 @@ from daskab.run.driver import Outcome, run_question
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import BoundOptions
+from daskab.run.lease import one_writer
 from daskab.run.progress import Begun, Progress, SoFar, Watchers
 from daskab.run.records import Record
-from daskab.run.workspace import one_writer, open_workspace
+from daskab.run.workspace import open_workspace
 
 MODEL = mixed_model()
 

@@ -12,8 +12,8 @@ from examples import ADAPTIVE, Logged, ask, mixed_model, snapshot
 from daskab.cli import main
 from daskab.errors import IntegrityError
 from daskab.run.driver import Outcome
+from daskab.run.lease import one_writer
 from daskab.run.status import look_at, runs_in
-from daskab.run.workspace import one_writer
 
 MODEL = mixed_model()
 

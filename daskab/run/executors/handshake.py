@@ -9,10 +9,10 @@ from __future__ import annotations
 import platform
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from daskab.errors import ClusterError, one_line
+from daskab.files import path_at, reaching
 from daskab.run.executors.patience import patiently
 from daskab.run.plan import numerics
 
@@ -28,8 +28,10 @@ def versions() -> dict[str, str]:
 
 def greet(probe: str) -> tuple[dict[str, str], str]:
     """On a worker: its versions, and what it reads in the probe; empty if it does not see it."""
+    path = path_at(probe)
     try:
-        return versions(), Path(probe).read_text(encoding="utf-8")
+        with reaching(path):
+            return versions(), path.read_text(encoding="utf-8")
     except OSError:
         return versions(), ""
 
@@ -45,7 +47,7 @@ def shake_hands(client: Any, folder: str, workers: list[str]) -> Iterator[None]:
         If the scheduler is gone, or one of those does not answer.
     """
     token = uuid.uuid4().hex
-    probe = Path(folder) / f".probe-{token}"
+    probe = path_at(folder) / f".probe-{token}"
     probe.write_text(token, encoding="utf-8")
 
     def ask() -> tuple[dict[str, Any], dict[str, int]]:
