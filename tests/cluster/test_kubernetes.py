@@ -101,21 +101,21 @@ def test_a_table_says_that_nothing_is_encrypted(call: Call, tmp_path: Path) -> N
 def test_without_the_extra_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_kubernetes.operator", None)
     with pytest.raises(DaskabError, match=r"need dask-kubernetes: pip install 'daskab\[kubernetes\]'"):
-        Kubernetes(options()).__enter__()
+        list(Kubernetes(options()).begin())
 
 
 def test_without_kubernetes_it_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(ClusterError, match=r"^Kubernetes: [^\n]*$"):
-        Kubernetes(options()).__enter__()
+        list(Kubernetes(options()).begin())
 
 
 def test_pods_that_never_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     with kubernetes(tmp_path, "1", begins=False) as operator:
         with pytest.raises(ClusterError, match="Kubernetes: the scheduler's pod did not come in 1 s"):
-            Kubernetes(options(patience=1.0)).__enter__()
+            list(Kubernetes(options(patience=1.0)).begin())
         assert len(operator.asked) == 1
         assert not operator.clusters, "what was asked for is not taken back"
 

@@ -14,6 +14,7 @@ from distributed import Client
 from daskab.errors import ClusterError, DaskabError, one_line
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.cluster import Cluster
+from daskab.run.executors.patience import patiently
 from daskab.run.executors.processes import SETTINGS
 
 USER = 10001
@@ -33,6 +34,10 @@ ABANDONED = 3600
 """Seconds after which the operator removes a cluster that has nothing to do: its daskab was killed."""
 
 
+CLOSING = 10
+"""Seconds a cluster that did not begin may take to be removed."""
+
+
 class Kubernetes(Cluster):
     """Runs tasks in pods of one thread each."""
 
@@ -41,15 +46,34 @@ class Kubernetes(Cluster):
     def __init__(self, options: ClusterOptions) -> None:
         super().__init__(options.patience)
         self.options = options
+        self._pods: Any = None
+
+    def reach(self) -> Iterator[None]:
+        """Wait for the operator to begin a cluster."""
+        try:
+            self._pods = yield from patiently(self.pods, self.patience + CLOSING)
+        except TimeoutError:
+            raise ClusterError(f"Kubernetes: the scheduler's pod did not come in {self.patience:g} s") from None
+        except DaskabError:
+            raise
+        except Exception as error:  # of whatever library on the way to Kubernetes
+            raise ClusterError(f"Kubernetes: {one_line(error)}") from None
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Have the operator begin a cluster, which ends with the context.
+        """Join it; the operator removes it when the context ends."""
+        with self._pods as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+    def pods(self) -> Any:
+        """The cluster, once its scheduler answers.
 
         Raises
         ------
         DaskabError
             If dask-kubernetes is not installed.
+        TimeoutError
+            If it does not come in time; what was asked for is taken back.
         """
         try:
             from dask_kubernetes.operator import KubeCluster
@@ -63,24 +87,14 @@ class Kubernetes(Cluster):
                     # By itself it waits for ever, for an image that cannot be had for instance.
                     async with asyncio.timeout(patience):
                         await super()._start()
+                        if o.minimum is not None:
+                            await self._adapt(o.minimum, o.workers or 1)
                 except BaseException:
                     with suppress(Exception):
-                        await self._close()
+                        await self._close(timeout=CLOSING)
                     raise
 
-        cluster = None
-        try:
-            cluster = Pods(namespace=o.namespace, custom_cluster_spec=self.spec(), quiet=True)
-            if o.minimum is not None:
-                cluster.adapt(o.minimum, o.workers or 1)
-        except Exception as error:  # of whatever library on the way to Kubernetes
-            if cluster is not None:
-                cluster.close()
-            late = f"the scheduler's pod did not come in {patience:g} s"
-            what = late if isinstance(error, TimeoutError) else one_line(error)
-            raise ClusterError(f"Kubernetes: {what}") from None
-        with cluster, Client(cluster, set_as_default=False) as client:
-            yield client
+        return Pods(namespace=o.namespace, custom_cluster_spec=self.spec(), quiet=True)
 
     def spec(self) -> dict[str, Any]:
         """The resource ``DaskCluster`` that the operator is asked for."""
