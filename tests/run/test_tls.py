@@ -93,6 +93,7 @@ def test_the_command_says_how_to_go_on(call: Call, tmp_path: Path) -> None:
     said = call("certificates", str(tmp_path / "new"), "--host", "10.0.0.5")
     assert said.code == 0
     assert re.search(r"dask scheduler --protocol tls --host 10.0.0.5 .*--dashboard-address 127.0.0.1:8787", said.out)
+    assert "--nworkers=-1 --nthreads 1 " in said.out, "with auto Dask takes threads as it likes"
     table = said.out[said.out.index("  [cluster]") :].replace("\n  ", "\n").strip()
     (tmp_path / "cluster.toml").write_text(table)
     options = read_cluster(str(tmp_path / "cluster.toml"))
