@@ -1,0 +1,103 @@
+"""Several hosts: the link of one is cut in mid-run and mended, for a moment and for longer than it is waited for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from examples import PATIENCE, ask, mixed_model, sealed
+from namespaces import CAN_MAKE, Hosts, network
+
+from daskab.run.driver import Outcome
+from daskab.run.executors.address import Address
+from daskab.run.executors.certificates import make_certificates
+from daskab.run.job import bound_options
+from daskab.run.records import Failure, Record, Task
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CAN_MAKE, reason="needs root, and iproute2")]
+
+MODEL = mixed_model(20, 8)
+OPTIONS = bound_options(method="fixed", slices=12)
+CUT = (36, 6, 60)
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """A scheduler and two workers, a host each; a worker that is not heard of for 20 seconds is given up."""
+    folder, certificates = tmp_path_factory.mktemp("hosts"), tmp_path_factory.mktemp("certificates")
+    with network(3) as net, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "20s")
+        make_certificates(certificates, [net.host(n) for n in (1, 2, 3, 4)], days=2)
+        cluster = Hosts(folder, certificates, net)
+        try:
+            for number in (3, 4):
+                cluster.begin_worker_on(number)
+            yield cluster
+        finally:
+            cluster.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The certificate, made in peace and inline."""
+    return sealed(ask(MODEL, OPTIONS, tmp_path_factory.mktemp("whole"), cut=CUT))
+
+
+class At(Address):
+    """Does something when a number of records of the long stage have come."""
+
+    def __init__(self, cluster: Hosts, what: dict[int, Callable[[], None]]) -> None:
+        super().__init__(cluster.options())
+        self.what = what
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
+        number = 0
+        for record in super().run(folder, run_id, tasks):
+            if isinstance(record, Record) and record.task.startswith("round"):
+                number += 1
+                self.what.get(number, lambda: None)()
+            yield record
+
+
+def run(hosts: Hosts, what: dict[int, Callable[[], None]], runs: Path) -> Outcome:
+    wait_for(lambda: count(hosts, "Register worker addr") >= 2)
+    with At(hosts, what) as executor:
+        return ask(MODEL, OPTIONS, runs, executor, cut=CUT)
+
+
+def count(hosts: Hosts, line: str) -> int:
+    """How often the scheduler said something."""
+    return (hosts.folder / "scheduler-0.log").read_text().count(line)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_link_that_is_cut_for_a_moment(hosts: Hosts, undisturbed: bytes, tmp_path: Path) -> None:
+    cut, mend = (lambda state=state: hosts.net.link(4, state) for state in ("down", "up"))
+    assert sealed(run(hosts, {4: cut, 16: mend}, tmp_path)) == undisturbed
+
+
+def test_a_host_that_is_given_up_and_comes_back(hosts: Hosts, undisturbed: bytes, tmp_path: Path) -> None:
+    registered, given_up = (count(hosts, line) for line in ("Register worker addr", "failed to heartbeat"))
+
+    def mend_when_given_up() -> None:
+        wait_for(lambda: count(hosts, "failed to heartbeat") > given_up)
+        hosts.net.link(4, "up")
+
+    mending = threading.Thread(target=mend_when_given_up)
+
+    def cut() -> None:
+        hosts.net.link(4, "down")
+        mending.start()
+
+    assert sealed(run(hosts, {4: cut}, tmp_path)) == undisturbed
+    mending.join()
+    wait_for(lambda: count(hosts, "Register worker addr") > registered)
