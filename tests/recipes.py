@@ -39,9 +39,10 @@ def check(words: list[str]) -> None:
         assert found is not None, f"{words}: there is no {word}"
         program, rest = found, words[i + 1 :]
     try:
-        program.make_context(words[0], rest)
+        # Buckets are another matter than options, as files are.
+        program.make_context(words[0], ["bucket" if word.startswith("s3://") else word for word in rest])
     except click.BadParameter as error:
-        if "does not exist" not in error.message:  # files are another matter than options
+        if "does not exist" not in error.message:
             raise
 
 
