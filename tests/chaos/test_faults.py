@@ -29,7 +29,7 @@ from daskab.run.lease import one_writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 
-SCHEDULES = 220
+SCHEDULES = 201
 MODEL = mixed_model(3, 2)
 OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=40, pair_nodes=60, set_nodes=0)
 CUT = (8, 1, 60)

@@ -86,10 +86,10 @@ def values() -> list[list[float]]:
     [
         ("two.data", CONTENT, None),
         ("renamed", CONTENT, None),
-        ("two.data.gz", gzip.compress(CONTENT, 1), None),
-        ("deep/below/x.gz", gzip.compress(CONTENT), None),
+        ("two.data.gz", gzip.compress(CONTENT, 1, mtime=0), None),
+        ("deep/below/x.gz", gzip.compress(CONTENT, mtime=0), None),
         ("other.ends", OTHER_ENDS, OTHER_ENDS),
-        ("other.ends.gz", gzip.compress(OTHER_ENDS), OTHER_ENDS),
+        ("other.ends.gz", gzip.compress(OTHER_ENDS, mtime=0), OTHER_ENDS),
     ],
 )
 def test_a_copy_is_found_by_its_checksum(
@@ -106,7 +106,7 @@ def test_what_else_lies_there_does_not_matter(register: Register, tmp_path: Path
     here = tmp_path / "here"
     (here / "gone").symlink_to("nowhere")
     (here / "0.gz").write_bytes(b"\x1f")
-    cut = gzip.compress(b"x" * 1000)[:-9]
+    cut = gzip.compress(b"x" * 1000, mtime=0)[:-9]
     (here / "1.gz").write_bytes(cut + len(CONTENT).to_bytes(4, "little"))
     (here / "2.data").write_bytes(CONTENT.replace(b"5", b"6"))
     os.mkfifo(here / "3.gz")
@@ -138,7 +138,7 @@ def test_a_copy_that_is_not_there(register: Register, tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("cut", [3, 20, -1])
 def test_packed_files_that_are_cut_short(tmp_path: Path, cut: int) -> None:
-    (tmp_path / "x.gz").write_bytes(gzip.compress(CONTENT)[:cut])
+    (tmp_path / "x.gz").write_bytes(gzip.compress(CONTENT, mtime=0)[:cut])
     with pytest.raises(DataError) as caught:
         unpacked(tmp_path / "x.gz")
     assert str(caught.value) == f"{tmp_path}/x.gz: cannot be unpacked; it is damaged or cut short"
@@ -174,7 +174,9 @@ def address(server: ThreadingHTTPServer, name: str = "two.data") -> str:
     return f"http://127.0.0.1:{server.server_port}/{name}"
 
 
-@pytest.mark.parametrize("content", [CONTENT, gzip.compress(CONTENT), OTHER_ENDS], ids=["plain", "packed", "ends"])
+@pytest.mark.parametrize(
+    "content", [CONTENT, gzip.compress(CONTENT, mtime=0), OTHER_ENDS], ids=["plain", "packed", "ends"]
+)
 def test_fetched_once(
     register: Register, served: ThreadingHTTPServer, tmp_path: Path, call: Call, content: bytes
 ) -> None:

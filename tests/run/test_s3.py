@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,8 +41,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with s3_server(tmp_path_factory.mktemp("s3")) as env, pytest.MonkeyPatch.context() as patch:
         for name, value in env.items():
             patch.setenv(name, value)
-        path_at("s3://bucket").mkdir()
+        bucket = path_at("s3://bucket")
+        bucket.mkdir()
         yield
+        with warnings.catch_warnings():  # s3fs leaves connections to the collector; no other test is to hear of them
+            warnings.simplefilter("ignore", ResourceWarning)
+            s3(bucket)[0].clear_instance_cache()
+            gc.collect()
 
 
 @pytest.fixture
