@@ -22,17 +22,15 @@ settings.load_profile("default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
+    parser.addoption("--recipes", action="store_true", help="also run the tests marked recipe")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # The longest modules first, so that in the end no process waits for another's.
-    items.sort(key=lambda item: "chaos" not in item.path.parts)
-    if config.getoption("--slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: run with --slow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    for mark, option in (("slow", "--slow"), ("recipe", "--recipes")):
+        skip = pytest.mark.skip(reason=f"{mark}: run with {option}")
+        for item in items:
+            if mark in item.keywords and not config.getoption(option):
+                item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")

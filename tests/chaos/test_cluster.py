@@ -117,7 +117,7 @@ def test_a_frozen_worker_is_given_up_and_thaws_again(
     undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tasks are done elsewhere; when it wakes up it finishes its own, to the same bytes."""
-    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "8s")
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "15s")
     with running_cluster(tmp_path, workers=1) as cluster:
         sleeper = cluster.processes[-1]
 

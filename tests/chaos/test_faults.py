@@ -31,8 +31,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 
 SCHEDULES = 201
 MODEL = mixed_model(3, 2)
-OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=40, pair_nodes=60, set_nodes=0)
-CUT = (8, 1, 60)
+OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=20, pair_nodes=20, set_nodes=0)
+CUT = (12, 2, 60)
 LONGEST = 60
 """Seconds a step may take before it counts as hung; most take less than one."""
 
@@ -172,7 +172,7 @@ class Faults(RuleBasedStateMachine):
 TestFaults = Faults.TestCase
 TestFaults.settings = settings(
     max_examples=SCHEDULES,
-    stateful_step_count=4,
+    stateful_step_count=3,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

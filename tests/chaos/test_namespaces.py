@@ -85,6 +85,7 @@ def test_a_link_that_is_cut_for_a_moment(hosts: Hosts, undisturbed: bytes, tmp_p
     assert sealed(run(hosts, {4: cut, 16: mend}, tmp_path)) == undisturbed
 
 
+@pytest.mark.recipe
 def test_a_host_that_is_given_up_and_comes_back(hosts: Hosts, undisturbed: bytes, tmp_path: Path) -> None:
     registered, given_up = (count(hosts, line) for line in ("Register worker addr", "failed to heartbeat"))
 

@@ -83,7 +83,7 @@ def test_the_script_of_a_job(tmp_path: Path) -> None:
         assert option in script
 
 
-@pytest.mark.slow
+@pytest.mark.recipe
 def test_what_the_page_says(cluster: dict[str, str], tmp_path: Path) -> None:
     """The batch job of the page, whose own jobs come with the work."""
     place = Place(tmp_path)

@@ -17,7 +17,7 @@ import yaml
 from filelock import FileLock
 from recipes import CLUSTER, Place, commands, free_port, replaced
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.recipe
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
 

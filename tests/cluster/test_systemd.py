@@ -41,7 +41,7 @@ def test_what_is_a_failure() -> None:
     check(["daskab", *shlex.split(service()["ExecStart"])[1:]])
 
 
-@pytest.mark.slow
+@pytest.mark.recipe
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("ip") is None, reason="needs root, and iproute2")
 def test_the_service_needs_no_network(tmp_path: Path) -> None:
     place = Place(tmp_path)

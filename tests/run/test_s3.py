@@ -146,7 +146,7 @@ def test_a_killed_client_is_succeeded_when_its_lease_runs_out(
     assert call("verify", str(run), "--share", "0").out.endswith(f"{run}: verified\n")
 
 
-@pytest.mark.slow
+@pytest.mark.recipe
 def test_local_processes_come_to_the_same_bytes(runs: Path, on_disk: bytes) -> None:
     with Processes(1) as workers:
         assert sealed(ask(MODEL, BOUND, runs, workers, cut=CUT)) == on_disk

@@ -87,7 +87,7 @@ class Cluster(ABC):
                 raise
             raise IncompleteError(f"{error}; the same command goes on from here") from None
         self._begun += 1
-        self._met: set[tuple[str, str]] = set()
+        self._met: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -221,7 +221,7 @@ class Cluster(ABC):
         return record
 
     def _threads(self, folder: str) -> Generator[None, None, int]:
-        """Threads of all workers there are, each of which has been met.
+        """Threads of all workers there are; before any work for a run, those are met.
 
         Raises
         ------
@@ -234,10 +234,10 @@ class Cluster(ABC):
             threads: dict[str, int] = yield from patiently(self._client.nthreads, self.patience)
         except CancelledError:
             return 0
-        new = [worker for worker in threads if (folder, worker) not in self._met]
-        if new:
-            yield from shake_hands(self._client, folder, new)
-            self._met.update((folder, worker) for worker in new)
+        # Whoever comes later may die of its first task meanwhile, and asking the dead takes half a minute.
+        if threads and folder not in self._met:
+            yield from shake_hands(self._client, folder, list(threads))
+            self._met.add(folder)
         return sum(threads.values())
 
 

@@ -1,7 +1,6 @@
 """Before any work: whether every worker computes as this process does, and sees the run directory it would write to.
 
-Workers that come later are asked when they are noticed; what they are given before is held to the same by
-`workspace.worker_workspace`, which every task opens.
+Workers that come later are held to the same by `workspace.worker_workspace`, which every task opens.
 """
 
 from __future__ import annotations
