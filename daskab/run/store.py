@@ -22,7 +22,7 @@ from zarr.codecs import ZstdCodec
 
 from daskab.bound import sequences
 from daskab.bound.contributions import CONSTRAINTS, DIRECTIONS, slice_edges
-from daskab.errors import IntegrityError
+from daskab.errors import IntegrityError, one_line
 from daskab.files import on_s3, storage_options
 from daskab.model.expansion import KernelExpansion
 from daskab.run.plan import Plan
@@ -62,11 +62,10 @@ class Evidence:
 
     @classmethod
     def create(cls, path: Path, plan: Plan, model: KernelExpansion) -> Evidence:
-        """Write the templates: every array of the root, empty, with its coordinates.
+        """Write the templates into what `mend_groups` made: every array of the root, empty, with its coordinates.
 
         What is there already is kept, unless its metadata are damaged or of another plan.
         """
-        mend_groups(path)
         q = plan.question
         group = _root(path, "r+")
         d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
@@ -138,8 +137,9 @@ class Evidence:
         except (LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError) as error:
             if isinstance(error, IntegrityError) or self._says_nothing(error):
                 raise
-            what = str(error).partition("\n")[0]
-            raise IntegrityError(f"{self.path}/{name}: unreadable ({what}); run again or move the run away") from None
+            raise IntegrityError(
+                f"{self.path}/{name}: unreadable ({one_line(error)}); run again or move the run away"
+            ) from None
 
     def _says_nothing(self, error: Exception) -> bool:
         """Whether an error says nothing of what is there: no room, or object storage that cannot be reached."""
@@ -251,16 +251,20 @@ def mend_groups(path: Path) -> None:
     for folder in (path, path / "search", *(found for pattern in NUMBERED for found in path.glob(pattern))):
         try:
             _root(folder, "a")
-        except (LookupError, ValueError, TypeError, AttributeError, RuntimeError):
+        except IntegrityError:
             (folder / "zarr.json").unlink(missing_ok=True)
             _root(folder, "a")
 
 
 def _root(path: Path, mode: Literal["a", "r+"]) -> Any:
-    # What a seal gathered may be out of date by now: each array's own metadata is what counts.
-    return zarr.open_group(
-        str(path), mode=mode, use_consolidated=False, zarr_format=3, storage_options=storage_options(path)
-    )
+    """Open a group; metadata that zarr makes nothing of are an IntegrityError."""
+    try:
+        # What a seal gathered may be out of date by now: each array's own metadata is what counts.
+        return zarr.open_group(
+            str(path), mode=mode, use_consolidated=False, zarr_format=3, storage_options=storage_options(path)
+        )
+    except (LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        raise IntegrityError(f"{path}: cannot be opened ({one_line(error)})") from None
 
 
 def _empty(

@@ -8,13 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from daskab.bound.scaled import Scaled
-from daskab.errors import ClusterError, IntegrityError, ModelError
+from daskab.errors import ClusterError, IntegrityError, ModelError, one_line
 from daskab.files import make_folder, path_at, stamp, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.plan import Plan, Question, numerics
 from daskab.run.records import Task
-from daskab.run.store import Evidence
+from daskab.run.store import Evidence, mend_groups
 
 FILLS = {"round": "rounds/{}/closed", "joint": "joint/{}/used", "enhancement": "enhancements/{}/bound"}
 """The array that the tasks of each numbered stage fill."""
@@ -54,7 +54,11 @@ def create(folder: Path, plan: Plan, model: KernelExpansion) -> None:
     """Lay out a run directory. The plan is written last: where there is one, everything it needs is there."""
     make_folder(folder / "records")
     save_model(model, folder / "model.npz")
-    Evidence.create(folder / "evidence.zarr", plan, model)
+    try:
+        mend_groups(folder / "evidence.zarr")
+        Evidence.create(folder / "evidence.zarr", plan, model)
+    except IntegrityError as error:  # what was written a moment ago is not what is read
+        raise IntegrityError(f"{error}; run again") from None
     write_atomically(folder / "plan.json", plan.to_json())
 
 
@@ -86,10 +90,10 @@ def open_workspace(folder: Path, question: Question | None = None) -> Workspace:
         raise IntegrityError(f"{folder}/model.npz: is not the model the plan names; move the run away")
     try:
         evidence = Evidence(folder / "evidence.zarr")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        what = str(error).partition("\n")[0]
+    except (OSError, IntegrityError) as error:
         mend = "remove its certificate.json and run again" if (folder / "certificate.json").exists() else "run again"
-        raise IntegrityError(f"{folder}/evidence.zarr: cannot be opened ({what}); {mend}") from None
+        what = one_line(error) if isinstance(error, IntegrityError) else f"{folder}/evidence.zarr: {one_line(error)}"
+        raise IntegrityError(f"{what}; {mend}") from None
     return Workspace(folder, plan, model, Scaled.of(model), evidence)
 
 

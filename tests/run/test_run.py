@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chaos.faults import FaultyStore
 from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment, mixed_model, sealed, snapshot
 
 from daskab import BusyError, IntegrityError, JobError, certify, save_model
@@ -352,6 +353,14 @@ def test_groups_that_are_damaged_are_made_anew(
     assert sealed(ask(MODEL, OPTIONS[method], tmp_path, workers)) == sealed(whole[method])
     assert workers.did == []
     assert groups(folder) == before
+
+
+def test_a_root_that_the_disk_tears_is_an_integrity_error_and_made_anew(
+    whole: dict[str, Outcome], tmp_path: Path
+) -> None:
+    with FaultyStore(1, "torn").at_work(), pytest.raises(IntegrityError, match=r"evidence.zarr: .*run again$"):
+        ask(MODEL, FIXED, tmp_path)
+    assert sealed(ask(MODEL, FIXED, tmp_path)) == sealed(whole["fixed"])
 
 
 @pytest.mark.parametrize("content", ["", "[]", None, '{"zarr_format": 3, "node_type": "group", "attributes": {}}'])
