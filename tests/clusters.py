@@ -8,15 +8,56 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
-from examples import environment
+from examples import ask, environment, mixed_model
 
 import daskab
 from daskab.run.cluster import ClusterOptions
+from daskab.run.driver import Outcome
+from daskab.run.executors import Executor
 from daskab.run.executors.address import Address
+from daskab.run.executors.cluster import Cluster
+from daskab.run.job import bound_options
+from daskab.run.records import Failure, Record, Task
+
+MODEL = mixed_model(20, 8)
+OPTIONS = bound_options(method="fixed", slices=12)
+CUT = (36, 6, 60)
+"""A run of some fifty tasks that take some seconds."""
+
+
+def answer(executor: Executor, runs: Path) -> Outcome:
+    """That run, on a cluster."""
+    with executor:
+        return ask(MODEL, OPTIONS, runs, executor, cut=CUT)
+
+
+class During:
+    """Runs tasks as another does, and does something once when a number of records of the long stage have come."""
+
+    def __init__(self, inner: Cluster, what: dict[int, Callable[[], object]]) -> None:
+        self.inner = inner
+        self.what = what
+        self.name = inner.name
+        self.came = 0
+
+    def __enter__(self) -> Self:
+        self.inner.__enter__()
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.inner.__exit__(*how)
+
+    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
+        for record in self.inner.run(folder, run_id, tasks):
+            if isinstance(record, Record) and record.task.startswith("round"):
+                self.came += 1
+                self.what.get(self.came, lambda: None)()
+            yield record
 
 
 class RunningCluster:

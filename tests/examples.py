@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -44,6 +45,32 @@ def mixed_model(m: int = 6, d: int = 3, seed: int = 1) -> KernelExpansion:
     )
     low, high = np.percentile(model.latent(lower + size * rng.random((200, d))), [1, 99])
     return model.replace(latent_low=float(low), latent_high=float(high), input_names=[f"in{j}" for j in range(d)])
+
+
+def wait_for(
+    what: Callable[[], object],
+    running: subprocess.Popen[str] | None = None,
+    *,
+    seconds: float = PATIENCE,
+    logs: Path | None = None,
+) -> None:
+    """Until something is so; a process that ends before says why, and the logs in a folder why it never was."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert running is None or running.poll() is None, running.communicate()
+        told = [] if logs is None else logs.glob("*.log")
+        assert time.monotonic() < deadline, "\n".join(path.read_text(errors="replace") for path in told)
+        time.sleep(0.02)
+
+
+def wait_for_records(running: subprocess.Popen[str], runs: Path, least: int) -> None:
+    """Until a run in progress has some batches of its long stage behind it."""
+    wait_for(lambda: len(list(runs.glob("*/records/round*.json"))) >= least, running)
+
+
+def but_progress(err: str) -> list[str]:
+    """The lines of standard error, but for one of progress every half a minute."""
+    return [line for line in err.splitlines() if line and " tasks" not in line]
 
 
 SHORT = """\

@@ -7,10 +7,11 @@ import platform
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from examples import wait_for
 
 CAN_START = os.geteuid() == 0 and all(shutil.which(name) for name in ("munged", "slurmctld", "slurmd", "sbatch"))
 
@@ -82,10 +83,10 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
             *files,
             f"--socket={munge}/socket",
         )
-        wait_for(lambda: (munge / "socket").exists(), folder)
+        wait_for(lambda: (munge / "socket").exists(), logs=folder)
         begin("slurmctld", "-D", "-f", str(folder / "slurm.conf"))
         begin("slurmd", "-D", "-f", str(folder / "slurm.conf"), "-N", host)
-        wait_for(lambda: "idle" in ask("sinfo", environment), folder)
+        wait_for(lambda: "idle" in ask("sinfo", environment), logs=folder)
         yield environment
 
 
@@ -93,10 +94,3 @@ def ask(command: str, environment: dict[str, str], *args: str) -> str:
     """What a command of SLURM says."""
     done = subprocess.run([command, *args], env=os.environ | environment, capture_output=True, text=True, check=False)
     return done.stdout
-
-
-def wait_for(what: object, folder: Path, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "\n".join(p.read_text(errors="replace") for p in folder.glob("*.log"))
-        time.sleep(0.2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -31,6 +33,8 @@ from daskab.run.plan import canonical_json
 from daskab.run.status import look_at, runs_in
 from daskab.verify.run import verify_run
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 INTEGRITY = 4
 
 cluster_option = click.option(
@@ -56,6 +60,17 @@ report_path = FilePath(dir_okay=False, writable=True, path_type=Path)
 runs_path = Folder()
 
 
+def runs_option(what: str) -> Callable[[Command], Command]:
+    """``--runs`` of a command that keeps ``what`` there in any case."""
+    return click.option(
+        "--runs",
+        type=runs_path,
+        default=Path("runs"),
+        show_default=True,
+        help=f"Where {what} are kept; s3:// too.",
+    )
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="daskab")
 def daskab() -> None:
@@ -69,13 +84,7 @@ daskab.add_command(data)
 @daskab.command()
 @click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
 @cluster_option
-@click.option(
-    "--runs",
-    type=runs_path,
-    default=Path("runs"),
-    show_default=True,
-    help="Where runs are kept; s3:// too.",
-)
+@runs_option("runs")
 @time_option
 @log_option
 @click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
@@ -180,13 +189,7 @@ def certify(
 
 @daskab.command()
 @click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
-@click.option(
-    "--runs",
-    type=runs_path,
-    default=Path("runs"),
-    show_default=True,
-    help="Where fits are kept; s3:// too.",
-)
+@runs_option("fits")
 def plan(job_file: Path, runs: Path) -> int:
     """Say what a job would do: units, tasks, memory, time. Models are fitted, nothing is bounded."""
     job = read_job(job_file)

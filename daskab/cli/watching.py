@@ -17,7 +17,7 @@ from daskab.report.log import Log
 from daskab.report.progress import ProgressDisplay
 from daskab.report.prometheus import check_textfile, write_textfile
 from daskab.report.results import INCOMPLETE, Results
-from daskab.report.sweep import describe_sweep, write_sweep
+from daskab.report.sweep import describe_sweep, told_of, write_sweep
 from daskab.run.job import Job
 from daskab.run.progress import Progress, Watchers
 
@@ -77,8 +77,9 @@ def swept(job: Job, results: Results, runs: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        path = write_sweep(job, results, runs)
-    show(describe_sweep(job, results))
+        told = [told_of(result) for result in results]
+        path = write_sweep(job, told, runs)
+    show(describe_sweep(job, told))
     click.echo(
         f"  * no other is better in accuracy or certified inputs without being worse in the other\n  Sweep: {path}"
     )

@@ -170,12 +170,17 @@ def deduplicate(dataset: Dataset) -> Dataset:
     -------
     Dataset
     """
-    _, first, group = np.unique(dataset.X, axis=0, return_index=True, return_inverse=True)
-    copies = np.bincount(group.ravel())
-    second = 2.0 * np.bincount(group.ravel(), weights=dataset.y)
-    y = np.where(second == copies, dataset.y[first], second > copies)
+    first, _, copies, second = _distinct(dataset)
+    y = np.where(2 * second == copies, dataset.y[first], 2 * second > copies)
     order = np.argsort(first)
     return replace(dataset, X=dataset.X[first[order]], y=y[order])
+
+
+def _distinct(dataset: Dataset) -> tuple[NDArray[np.intp], ...]:
+    """Of every distinct row where it is first (G,), which one each row is (N,), and its copies, all and in y (G,)."""
+    _, first, group = np.unique(dataset.X, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(dataset.X.shape[0])
+    return first, group, np.bincount(group), np.bincount(group[dataset.y], minlength=first.size)
 
 
 def drop_constant(dataset: Dataset, min_std: float) -> Dataset:
@@ -285,10 +290,9 @@ def split(dataset: Dataset, train_size: int, seed: int) -> tuple[Dataset, Datase
     if not 1 <= train_size < n:
         raise DataError(f"train_size: {train_size} is not from 1 to {n - 1}, one less than the points")
     rng = np.random.default_rng(seed)
-    group = np.unique(dataset.X, axis=0, return_inverse=True)[1].reshape(n)
-    copies = np.bincount(group)
+    _, group, copies, of_second = _distinct(dataset)
     # Copies may bear different labels; the group counts with the majority.
-    second = 2 * np.bincount(group, weights=dataset.y) > copies
+    second = 2 * of_second > copies
     quota_second = round(train_size * int(copies[second].sum()) / n)
     chosen = np.zeros(copies.size, dtype=np.bool_)
     for label, quota in ((False, train_size - quota_second), (True, quota_second)):

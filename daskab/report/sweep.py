@@ -19,11 +19,13 @@ from rich.text import Text
 
 from daskab._version import VERSION
 from daskab.files import on_s3, reaching, storage_options
-from daskab.report.results import Result, Results
+from daskab.report.results import Result
 from daskab.run.job import Job
 from daskab.run.sweep import Value, said
 
 Array = NDArray[Any]
+Told = dict[str, Any]
+"""What is known of one point, by the names in `SAID`."""
 
 SAID: dict[str, tuple[Any, str]] = {
     "certified": (np.nan, "inputs an attacker must change at least"),
@@ -40,15 +42,14 @@ SAID: dict[str, tuple[Any, str]] = {
 """What is told of each point: what stands where it is not known, and what it means."""
 
 
-def sweep_dataset(job: Job, results: Results) -> xr.Dataset:
-    """The results of a sweep, one dimension a key that is swept over, after the models.
+def sweep_dataset(job: Job, told: Sequence[Told]) -> xr.Dataset:
+    """What is `told_of` each point of a sweep, one dimension a key that is swept over, after the models.
 
     Points that were not reached are NaN, False or empty.
     """
-    points, axes = job.points(), job.sweep.axes
-    told = [told_of(result) for result in results]
+    axes = job.sweep.axes
     shape = (len(job.models), *map(len, axes.values()))
-    assert len(told) == len(points) == math.prod(shape)  # the order of `Job.points`
+    assert len(told) == math.prod(shape)  # the order of `Job.points`
     dims = ("model", *axes)
     variables = {}
     for name, (missing, meaning) in SAID.items():
@@ -59,7 +60,7 @@ def sweep_dataset(job: Job, results: Results) -> xr.Dataset:
     return xr.Dataset(variables, coordinates, {"job": job.name, "daskab": VERSION})
 
 
-def told_of(result: Result) -> dict[str, Any]:
+def told_of(result: Result) -> Told:
     """What is known of one point; nothing before it has a certificate."""
     if result.outcome is None:
         return {}
@@ -90,20 +91,16 @@ def _coordinate(values: Sequence[Value]) -> Array:
     return np.array([said(value) for value in values], dtype=object)
 
 
-def write_sweep(job: Job, results: Results, runs: Path) -> Path:
+def write_sweep(job: Job, told: Sequence[Told], runs: Path) -> Path:
     """Write the dataset to ``sweeps/<job>.zarr`` among the runs, in the place of what was there."""
     path = runs / "sweeps" / f"{job.name}.zarr"
     if on_s3(path):  # where nothing can be moved: it is written in place
-        with reaching(path), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Consolidated metadata")
-            options = storage_options(path)
-            sweep_dataset(job, results).to_zarr(str(path), mode="w", consolidated=True, storage_options=options)
+        with reaching(path):
+            _write(sweep_dataset(job, told), path)
         return path
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Consolidated metadata")  # as in `Evidence.seal`
-            sweep_dataset(job, results).to_zarr(partial, consolidated=True)
+        _write(sweep_dataset(job, told), partial)
         shutil.rmtree(path, ignore_errors=True)
         os.replace(partial, path)
     finally:
@@ -111,13 +108,18 @@ def write_sweep(job: Job, results: Results, runs: Path) -> Path:
     return path
 
 
-def describe_sweep(job: Job, results: Results) -> Table:
+def _write(dataset: xr.Dataset, path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Consolidated metadata")  # as in `Evidence.seal`
+        dataset.to_zarr(str(path), mode="w", consolidated=True, storage_options=storage_options(path))
+
+
+def describe_sweep(job: Job, told: Sequence[Told]) -> Table:
     """One line a point; those that no other beats in accuracy and certified inputs at once are marked."""
     table = Table(box=None)
     several = len(job.models) > 1
     for column in (*(["model"] if several else []), *job.sweep.axes, "accuracy", "certified", "attack", "seconds", ""):
         table.add_column(column, justify="right")
-    told = [told_of(result) for result in results]
     best = pareto((one.get("accuracy", math.nan), _robustness(one)) for one in told)
     for point, one, is_best in zip(job.points(), told, best, strict=True):
         words = [
@@ -133,12 +135,12 @@ def describe_sweep(job: Job, results: Results) -> Table:
     return table
 
 
-def _certified(one: dict[str, Any]) -> str:
+def _certified(one: Told) -> str:
     number = "no attack" if one.get("no_attack_exists") else str(one.get("certified", ""))
     return number if one.get("complete", True) else f"{number} so far"
 
 
-def _robustness(one: dict[str, Any]) -> float:
+def _robustness(one: Told) -> float:
     return math.inf if one.get("no_attack_exists") else float(one.get("certified", math.nan))
 
 

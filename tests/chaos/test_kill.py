@@ -6,13 +6,24 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from chaos.faults import DAMAGE
-from examples import ADAPTIVE, PATIENCE, Logged, ask, mixed_model, run_folder, sealed, start
+from examples import (
+    ADAPTIVE,
+    PATIENCE,
+    Logged,
+    ask,
+    but_progress,
+    mixed_model,
+    run_folder,
+    sealed,
+    start,
+    wait_for,
+    wait_for_records,
+)
 
 from daskab import IntegrityError, save_model
 from daskab.cli import main
@@ -34,15 +45,6 @@ batch = 36
 """
 
 
-def wait_for_records(running: subprocess.Popen[str], runs: Path, least: int) -> None:
-    """Until a run in progress has some batches of its long stage behind it."""
-    deadline = time.monotonic() + PATIENCE
-    while len(list(runs.glob("*/records/round*.json"))) < least:
-        assert running.poll() is None, running.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def processes_of(session: int) -> dict[int, str]:
     """Ids and command lines of the processes of a session that still run."""
     found = {}
@@ -59,11 +61,6 @@ def processes_of(session: int) -> dict[int, str]:
 def workers_of(session: int) -> set[int]:
     """Ids of the workers of a session."""
     return {pid for pid, command in processes_of(session).items() if "spawn_main" in command}
-
-
-def but_progress(err: str) -> list[str]:
-    """The lines of standard error, but for one of progress every half a minute."""
-    return [line for line in err.splitlines() if line and " tasks" not in line]
 
 
 def wait_for_end(session: int) -> None:
@@ -186,9 +183,7 @@ def test_a_killed_worker_is_replaced(job: Path, undisturbed: bytes, tmp_path: Pa
         wait_for_records(running, tmp_path, 4)
         workers = workers_of(running.pid)
         os.kill(min(workers), signal.SIGKILL)
-        while workers_of(running.pid) <= workers:
-            assert running.poll() is None, running.communicate()
-            time.sleep(0.02)
+        wait_for(lambda: not workers_of(running.pid) <= workers, running)
         _, err = running.communicate(timeout=PATIENCE)
     finally:
         running.kill()
@@ -205,8 +200,7 @@ def test_when_no_worker_comes_back_the_cluster_is_begun_anew(tmp_path: Path) -> 
         list(processes.begin())
         first = processes._client
         first.cluster.scale(0)
-        while first.nthreads():
-            time.sleep(0.1)
+        wait_for(lambda: not first.nthreads())
         outcome = ask(mixed_model(), ADAPTIVE, tmp_path / "run", processes)
         assert processes._client is not first
     assert sealed(outcome) == sealed(whole)
@@ -259,10 +253,7 @@ def test_a_poisoned_batch_is_left_out_and_the_others_finish(
 def test_a_signal_while_the_workers_start(signum: int, code: int, seconds: float, job: Path, tmp_path: Path) -> None:
     running = start("run", job / "chaos.toml", "--runs", tmp_path, "--cluster", "processes", cwd=job, group=True)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while len(processes_of(running.pid)) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: len(processes_of(running.pid)) >= 2)
         time.sleep(seconds)
         os.killpg(running.pid, signum)
         _, err = running.communicate(timeout=PATIENCE)

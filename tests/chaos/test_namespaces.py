@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from examples import PATIENCE, ask, mixed_model, sealed
+from clusters import During, answer
+from examples import sealed, wait_for
 from namespaces import CAN_MAKE, Hosts, network
 
 from daskab.run.driver import Outcome
-from daskab.run.executors.address import Address
 from daskab.run.executors.certificates import make_certificates
-from daskab.run.job import bound_options
-from daskab.run.records import Failure, Record, Task
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CAN_MAKE, reason="needs root, and iproute2")]
-
-MODEL = mixed_model(20, 8)
-OPTIONS = bound_options(method="fixed", slices=12)
-CUT = (36, 6, 60)
 
 
 @pytest.fixture(scope="module")
@@ -40,44 +33,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
             cluster.close()
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The certificate, made in peace and inline."""
-    return sealed(ask(MODEL, OPTIONS, tmp_path_factory.mktemp("whole"), cut=CUT))
-
-
-class At(Address):
-    """Does something when a number of records of the long stage have come."""
-
-    def __init__(self, cluster: Hosts, what: dict[int, Callable[[], None]]) -> None:
-        super().__init__(cluster.options())
-        self.what = what
-
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
-        number = 0
-        for record in super().run(folder, run_id, tasks):
-            if isinstance(record, Record) and record.task.startswith("round"):
-                number += 1
-                self.what.get(number, lambda: None)()
-            yield record
-
-
 def run(hosts: Hosts, what: dict[int, Callable[[], None]], runs: Path) -> Outcome:
     wait_for(lambda: count(hosts, "Register worker addr") >= 2)
-    with At(hosts, what) as executor:
-        return ask(MODEL, OPTIONS, runs, executor, cut=CUT)
+    return answer(During(hosts.executor(), what), runs)
 
 
 def count(hosts: Hosts, line: str) -> int:
     """How often the scheduler said something."""
     return (hosts.folder / "scheduler-0.log").read_text().count(line)
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_a_link_that_is_cut_for_a_moment(hosts: Hosts, undisturbed: bytes, tmp_path: Path) -> None:

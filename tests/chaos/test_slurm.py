@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from examples import ask, environment, mixed_model, sealed
+from clusters import CUT, MODEL, OPTIONS, During
+from examples import ask, environment, sealed, wait_for
 from recipes import CLUSTER, Place, commands, replaced
-from slurm import CAN_START, slurm, wait_for
+from slurm import CAN_START, slurm
 from slurm import ask as slurm_says
 
 from daskab.run.cluster import ClusterOptions
 from daskab.run.executors.slurm import Slurm
-from daskab.run.job import bound_options
-from daskab.run.records import Failure, Record, Task
 
-MODEL = mixed_model(20, 8)
-OPTIONS = bound_options(method="fixed", slices=12)
-CUT = (36, 6, 60)
 TABLE = ClusterOptions(
     kind="slurm", workers=2, memory="1GB", walltime="00:10:00", queue="test", interface="lo", directives=("--nice=0",)
 )
@@ -35,29 +31,26 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         yield variables
 
 
-class Cancels(Slurm):
-    """Cancels one of its jobs after some records."""
-
-    cancelled: str | None = None
-
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
-        rounds = 0
-        for record in super().run(folder, run_id, tasks):
-            rounds += record is not None and record.task.startswith("round")
-            if rounds == 4 and self.cancelled is None:
-                self.cancelled = slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()[0]
-                slurm_says("scancel", {}, self.cancelled)
-            yield record
+def running_jobs() -> list[str]:
+    return slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()
 
 
 @pytest.mark.slow
-def test_a_cancelled_job_is_replaced(cluster: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_job_is_replaced(
+    cluster: dict[str, str], undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with Cancels(TABLE) as executor:
+    cancelled: list[str] = []
+
+    def cancel() -> None:
+        cancelled.append(running_jobs()[0])
+        slurm_says("scancel", {}, cancelled[0])
+
+    with During(Slurm(TABLE), {4: cancel}) as executor:
         spread = ask(MODEL, OPTIONS, tmp_path / "runs", executor, cut=CUT)
-        assert executor.cancelled is not None
-        assert executor.cancelled not in slurm_says("squeue", {}, "--noheader", "--format=%i", "--states=R").split()
-    assert sealed(spread) == sealed(ask(MODEL, OPTIONS, tmp_path / "here", cut=CUT))
+        assert len(cancelled) == 1
+        assert cancelled[0] not in running_jobs()
+    assert sealed(spread) == undisturbed
     assert not slurm_says("squeue", {}, "--noheader", "--states=R,PD").split(), "jobs are left behind"
     assert not [path for path in tmp_path.iterdir() if path.suffix == ".pem"], os.listdir(tmp_path)
 
@@ -97,7 +90,7 @@ def test_what_the_page_says(cluster: dict[str, str], tmp_path: Path) -> None:
     done = place.do(submit, DASKAB_CLUSTER="cluster.toml", **cluster)
     assert done.returncode == 0, done.stderr
     job = done.stdout.split()[-1]
-    wait_for(lambda: "COMPLETED" in slurm_says("scontrol", cluster, "show", "job", job), tmp_path, 90.0)
+    wait_for(lambda: "COMPLETED" in slurm_says("scontrol", cluster, "show", "job", job), logs=tmp_path, seconds=90.0)
     here_too = Place(tmp_path / "inline")
     assert here_too.do("daskab run tiny.toml").returncode == 0
     assert place.certificate() == here_too.certificate()

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from examples import wait_for
 from filelock import FileLock
 from recipes import CLUSTER, Place, commands, free_port, replaced
 
@@ -94,13 +94,6 @@ def workers_of(place: Place) -> list[psutil.Process]:
     ours = f"{place.folder}/certificates/worker.pem"
     processes = list(psutil.process_iter(["cmdline"]))
     return [p for p in processes if ours in (p.info["cmdline"] or []) and p.info["cmdline"][1:3] == ["-m", "dask"]]
-
-
-def wait_for(what: object, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,17 @@ import pytest
 gpflow = pytest.importorskip("gpflow")
 
 from examples import Call  # noqa: E402
-from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
+from fixtures.agree import (  # noqa: E402
+    assert_kept,
+    assert_of_its_points,
+    assert_the_command_line_needs_a_box,
+    disagreement,
+    refusal,
+)
 from fixtures.make_gpflow import BERNOULLI, KINDS, D, cases, models, rbf  # noqa: E402
 from gpflow import inducing_variables, kernels, mean_functions  # noqa: E402
 
-from daskab import ModelError, from_gpflow, load_model  # noqa: E402
+from daskab import ModelError, from_gpflow  # noqa: E402
 from daskab.model.importers import gpflow as importer  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
@@ -38,11 +42,7 @@ def test_models_agree_with_the_library(name: str) -> None:
     X = np.random.default_rng(1).random((60, D if "one input" not in name else 1))
     model = from_gpflow(original, X)
     assert disagreement(model, partial(says, original)) < 1e-13
-    assert (model.lower.tolist(), model.upper.tolist()) == (X.min(axis=0).tolist(), X.max(axis=0).tolist())
-    assert (model.latent_low, model.latent_high) == tuple(np.percentile(model.latent(X), [5, 95]))
-    assert model.probe_points is not None
-    assert model.probe_points.shape == (20, X.shape[1])
-    assert by_hand(model).digest == model.digest
+    assert_of_its_points(model, X)
 
 
 def test_the_fixtures_are_what_the_library_says_today() -> None:
@@ -123,24 +123,14 @@ def test_outputs_that_share_their_mean() -> None:
 
 
 def test_the_command_line(call: Call) -> None:
-    Path("m.pkl").write_bytes(pickle.dumps(MODELS["svgp"]))
-    said = call("import", "m.pkl", "-o", "m.npz", "--trust")
-    assert said.code == 2
-    assert said.err.splitlines()[-1].startswith("daskab: X: the model does not hold the points it was trained on")
-    box = ["--lower", "0", "--upper", "1", "--thresholds", "-1", "1"]
-    assert call("import", "m.pkl", "-o", "m.npz", "--trust", *box).code == 0
-    known = from_gpflow(MODELS["svgp"], box=(0.0, 1.0), thresholds=(-1.0, 1.0))
-    assert load_model("m.npz").digest == known.digest
+    assert_the_command_line_needs_a_box(call, MODELS["svgp"], from_gpflow)
 
 
 # What is refused.
 
 
 def refused(model: Any, **options: Any) -> str:
-    with pytest.raises(ModelError) as caught:
-        from_gpflow(model, X, **options)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
+    return refusal(partial(from_gpflow, model, X, **options))
 
 
 class Own(kernels.SquaredExponential):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,17 @@ gpytorch = pytest.importorskip("gpytorch")
 torch = pytest.importorskip("torch")
 
 from examples import Call  # noqa: E402
-from fixtures.agree import assert_kept, by_hand, disagreement  # noqa: E402
+from fixtures.agree import (  # noqa: E402
+    assert_kept,
+    assert_of_its_points,
+    assert_the_command_line_needs_a_box,
+    disagreement,
+    refusal,
+)
 from fixtures.make_gpytorch import STRATEGIES, Classifier, D, cases, fitted, models, rbf, scaled  # noqa: E402
 from gpytorch import kernels, means, variational  # noqa: E402
 
-from daskab import ModelError, from_gpytorch, load_model  # noqa: E402
+from daskab import ModelError, from_gpytorch  # noqa: E402
 from daskab.model.importers import gpytorch as importer  # noqa: E402
 
 # Nothing a library says may come beside what daskab says.
@@ -52,11 +56,7 @@ def test_models_agree_with_the_library(name: str) -> None:
     X = np.random.default_rng(1).random((60, original.variational_strategy.inducing_points.shape[1]))
     model = from_gpytorch(original, X)
     assert disagreement(model, partial(says, in_double(original))) < 1e-13
-    assert (model.lower.tolist(), model.upper.tolist()) == (X.min(axis=0).tolist(), X.max(axis=0).tolist())
-    assert (model.latent_low, model.latent_high) == tuple(np.percentile(model.latent(X), [5, 95]))
-    assert model.probe_points is not None
-    assert model.probe_points.shape == (20, X.shape[1])
-    assert by_hand(model).digest == model.digest
+    assert_of_its_points(model, X)
 
 
 def test_the_fixtures_are_what_the_library_says_today() -> None:
@@ -212,24 +212,14 @@ def test_outputs_that_share_their_kernel() -> None:
 
 
 def test_the_command_line(call: Call) -> None:
-    Path("m.pkl").write_bytes(pickle.dumps(MODELS["whitened float32"]))
-    said = call("import", "m.pkl", "-o", "m.npz", "--trust")
-    assert said.code == 2
-    assert said.err.splitlines()[-1].startswith("daskab: X: the model does not hold the points it was trained on")
-    box = ["--lower", "0", "--upper", "1", "--thresholds", "-1", "1"]
-    assert call("import", "m.pkl", "-o", "m.npz", "--trust", *box).code == 0
-    known = from_gpytorch(MODELS["whitened float32"], box=(0.0, 1.0), thresholds=(-1.0, 1.0))
-    assert load_model("m.npz").digest == known.digest
+    assert_the_command_line_needs_a_box(call, MODELS["whitened float32"], from_gpytorch)
 
 
 # What is refused.
 
 
 def refused(model: Any, **options: Any) -> str:
-    with pytest.raises(ModelError) as caught:
-        from_gpytorch(model, X, **options)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
+    return refusal(partial(from_gpytorch, model, X, **options))
 
 
 class Deep(Classifier):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures.agree import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA, FastICA
@@ -277,10 +279,7 @@ def test_two_classes_leave_no_choice() -> None:
 
 
 def refused(estimator: Any, **options: Any) -> str:
-    with pytest.raises(ModelError) as caught:
-        from_sklearn(estimator, **options)
-    assert str(caught.value).isprintable()
-    return str(caught.value)
+    return refusal(partial(from_sklearn, estimator, **options))
 
 
 ONLY = "is not supported; daskab certifies one RBF, times ConstantKernels if need be"

@@ -82,7 +82,7 @@ def asked(case: Case) -> Callable[[np.ndarray], np.ndarray]:
 
 def made(case: Case, X: Any = None, box: Any = None, thresholds: Any = None, names: Any = (), **changes: Any) -> Any:
     given = {part: case[part] for part in ("centres", "lengthscale", "variance", "constant")}
-    given |= {"weights": weights(case), "columns": None, "predict": asked(case)}
+    given |= {"weights": weights(case), "columns": slice(None), "predict": asked(case)}
     return imported("Some", Latent(**given | changes), X, box, thresholds, 5.0, names)
 
 
@@ -137,11 +137,8 @@ def test_columns_that_the_kernel_does_not_see(case: Case) -> None:
 
 
 def test_which_columns() -> None:
-    assert kernel_columns(None, 3) is None
-    assert kernel_columns([0, 1, 2], 3) is None
-    found = kernel_columns([2, 0], 3)
-    assert found is not None
-    assert found.tolist() == [2, 0]
+    for columns, seen in ((None, [0, 1, 2]), ([0, 1, 2], [0, 1, 2]), ([2, 0], [2, 0])):
+        assert np.arange(3)[kernel_columns(columns, 3)].tolist() == seen
     for wrong in ([0, 0], [3], [-1], [0.5]):
         with pytest.raises(ModelError) as caught:
             kernel_columns(wrong, 3)

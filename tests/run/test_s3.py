@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,18 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from examples import PATIENCE, Call, Logged, ask, mixed_model, run_folder, sealed, start, write_job
+from examples import (
+    Call,
+    Logged,
+    ask,
+    mixed_model,
+    run_folder,
+    sealed,
+    start,
+    wait_for,
+    wait_for_records,
+    write_job,
+)
 from object_storage import objects, s3_server
 
 from daskab import certify
@@ -119,11 +129,7 @@ def test_a_killed_client_is_succeeded_when_its_lease_runs_out(
 ) -> None:
     job = write_job(tmp_path, "m")
     first = start("run", job, "--runs", str(runs), cwd=tmp_path)
-    deadline = time.monotonic() + PATIENCE
-    while len(list(runs.glob("*/records/round*.json"))) < 2:
-        assert first.poll() is None, first.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_records(first, runs, 2)
     first.kill()
     first.communicate()
     run = run_folder(runs)
@@ -172,9 +178,8 @@ def test_one_writer_a_run(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not held(folder)
     monkeypatch.setattr(lease, "RENEWAL", 0.01)
     with one_writer(folder):
-        seen, deadline = Lease(folder).look(), time.monotonic() + PATIENCE
-        while Lease(folder).look() == seen:
-            assert time.monotonic() < deadline
+        seen = Lease(folder).look()
+        wait_for(lambda: Lease(folder).look() != seen)
 
 
 def test_a_lease_that_was_taken_is_lost(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from daskab.errors import ModelError, one_line
+from daskab.errors import ModelError
 from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column, which_output
-from daskab.model.importers.libraries import library, named
+from daskab.model.importers.libraries import library, named, reading
 from daskab.model.importers.variational import variational_weights
 
 
@@ -72,13 +72,9 @@ def from_gpflow(
     daskab/model/importers/variational.py.
     """
     gpflow = library("gpflow")
-    try:
+    with reading():
         latent = _read(gpflow, model, output)
         held = None if isinstance(model, gpflow.models.SVGP) else latent.centres
-    except ModelError:
-        raise
-    except (AttributeError, TypeError, ValueError, LookupError) as error:  # a class of one's own
-        raise ModelError(f"model: cannot be read ({one_line(error)})") from error
     return imported("GPflow", latent, held if X is None else X, box, thresholds, percentile, input_names)
 
 
@@ -108,7 +104,7 @@ def _read(gpflow: Any, model: Any, output: int | None) -> Latent:
     d = centres.shape[1]
     dims = kernel.active_dims
     columns = kernel_columns(np.arange(d)[dims] if isinstance(dims, slice) else dims, d)
-    seen = centres if columns is None else centres[:, columns]
+    seen = centres[:, columns]
     variance = float(_array("kernel: variance", kernel.variance))
     lengthscale = per_column("kernel: lengthscales", _array("kernel: lengthscales", kernel.lengthscales), seen.shape[1])
     weights = mean[:, k]

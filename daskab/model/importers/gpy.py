@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from daskab.errors import ModelError, one_line
+from daskab.errors import ModelError
 from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column
-from daskab.model.importers.libraries import library, named
+from daskab.model.importers.libraries import library, named, reading
 
 
 def from_gpy(
@@ -63,13 +63,9 @@ def from_gpy(
     GPy = library("GPy")
     if not isinstance(model, GPy.core.GP):
         raise ModelError(f"model: {named(model)} is not a Gaussian process of GPy, as GPClassification is")
-    try:
+    with reading():
         latent = _read(GPy, model)
         training = numbers("X", model.X, ndim=2)
-    except ModelError:
-        raise
-    except (AttributeError, TypeError, ValueError, LookupError) as error:  # a class of one's own
-        raise ModelError(f"model: cannot be read ({one_line(error)})") from error
     return imported("GPy", latent, training, box, thresholds, percentile, input_names)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from daskab.errors import ModelError, one_line
+from daskab.errors import ModelError
 from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column, which_output
-from daskab.model.importers.libraries import library, named
+from daskab.model.importers.libraries import library, named, reading
 from daskab.model.importers.variational import variational_weights
 
 # Of the largest latent the weights could add up to: what float32 loses on well-scaled columns is below 1e-8 of it, and
@@ -83,13 +83,9 @@ def from_gpytorch(
     gpytorch = library("gpytorch")
     if not isinstance(model, gpytorch.models.ApproximateGP):
         raise ModelError(f"model: {named(model)} is not an ApproximateGP of gpytorch")
-    try:
+    with reading():
         own, double = _copies(gpytorch, model)
         latent = _read(gpytorch, own, double, output)
-    except ModelError:
-        raise
-    except (AttributeError, TypeError, ValueError, LookupError, RuntimeError) as error:  # a class of one's own
-        raise ModelError(f"model: cannot be read ({one_line(error)})") from error
     return imported("GPyTorch", latent, X, box, thresholds, percentile, input_names)
 
 
@@ -160,7 +156,7 @@ def _read(gpytorch: Any, own: Any, double: Any, output: int | None) -> Latent:
 
     columns = kernel_columns(double.covar_module.active_dims, centres.shape[-1])
     points, c, v = of_output(centres, 2), float(of_output(constant, 0)), float(of_output(variance, 0))
-    seen = points if columns is None else points[:, columns]
+    seen = points[:, columns]
     scale = per_column("kernel: lengthscale", of_output(lengthscale, 2), seen.shape[1])
     whitened = type(strategy) is gpytorch.variational.VariationalStrategy
     offset = of_output(mean, 1) - (0.0 if whitened else c)

@@ -24,20 +24,20 @@ class Latent:
     """One for each column the kernel sees."""
     variance: float
     constant: float
-    columns: Array | None
-    """Those it sees, in its order; None: all."""
+    columns: Array | slice
+    """Those it sees, in its order."""
     predict: Callable[[Array], Array]
     """The library's own latent mean at points (P, D)."""
 
 
-def kernel_columns(columns: ArrayLike | None, d: int) -> Array | None:
-    """The columns a kernel is said to see, as indices; None where it sees all D as they stand."""
+def kernel_columns(columns: ArrayLike | None, d: int) -> Array | slice:
+    """The columns of D a kernel is said to see, None being all of them."""
     if columns is None:
-        return None
+        return slice(None)
     found = np.atleast_1d(np.asarray(columns))
     if found.dtype.kind not in "iu" or np.any(found < 0) or np.any(found >= d) or np.unique(found).size != found.size:
         raise ModelError(f"kernel: active_dims {found.tolist()} are not different columns from 0 to {d - 1}")
-    return None if np.array_equal(found, np.arange(d)) else found
+    return found
 
 
 def per_column(name: str, lengthscale: ArrayLike, d: int) -> Array:
@@ -78,7 +78,7 @@ def imported(
         )
     else:
         points = latent.centres
-    seen = slice(None) if latent.columns is None else latent.columns
+    seen = latent.columns
     training = points[:, seen]
     lower, upper = box_edges(box, training)
     bare = KernelExpansion(
@@ -102,4 +102,4 @@ def imported(
 
 def _names(latent: Latent, d: int) -> list[str]:
     """Columns keep their number, so that one left out is seen."""
-    return [f"x{j}" for j in (range(d) if latent.columns is None else latent.columns)]
+    return [f"x{j}" for j in np.arange(d)[latent.columns]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from daskab.errors import ModelError, one_line
@@ -16,6 +18,17 @@ def library(name: str) -> Any:
         raise ModelError(
             f"{name}: cannot be imported here ({one_line(error)}); pip install 'daskab[{name.lower()}]'"
         ) from None
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Whatever the parts of a model that is of a class of one's own raise is a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except (AttributeError, TypeError, ValueError, LookupError, RuntimeError) as error:
+        raise ModelError(f"model: cannot be read ({one_line(error)})") from error
 
 
 def named(thing: Any) -> str:

@@ -47,8 +47,7 @@ class Cluster(ABC):
         self.patience = patience  #: seconds to wait for a scheduler to answer, and for a worker to come (back)
         self._stack = ExitStack()
         self._client: Any = None
-        self._begun = 0
-        self._fruitless = 0
+        self._was_there = False
 
     def reach(self) -> Iterator[None]:
         """Wait, if it has to be waited for, until `client` can be had."""
@@ -83,10 +82,10 @@ class Cluster(ABC):
                 self._client = stack.enter_context(self.client())
                 self._stack = stack.pop_all()
         except ClusterError as error:
-            if not self._begun:
+            if not self._was_there:
                 raise
             raise IncompleteError(f"{error}; the same command goes on from here") from None
-        self._begun += 1
+        self._was_there = True
         self._met: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -236,7 +235,7 @@ class Cluster(ABC):
             return 0
         # Whoever comes later may die of its first task meanwhile, and asking the dead takes half a minute.
         if threads and folder not in self._met:
-            yield from shake_hands(self._client, folder, list(threads))
+            yield from shake_hands(self._client, folder)
             self._met.add(folder)
         return sum(threads.values())
 

@@ -35,29 +35,29 @@ def greet(probe: str) -> tuple[dict[str, str], str]:
         return versions(), ""
 
 
-def shake_hands(client: Any, folder: str, workers: list[str]) -> Iterator[None]:
-    """Ask some workers of a cluster at once.
+def shake_hands(client: Any, folder: str) -> Iterator[None]:
+    """Ask all workers of a cluster at once.
 
     Raises
     ------
     ClusterError
         Names the first that must not be given tasks of a run in ``folder``, and why.
     OSError
-        If the scheduler is gone, or one of those does not answer.
+        If the scheduler is gone, or one of them does not answer.
     """
     token = uuid.uuid4().hex
     probe = path_at(folder) / f".probe-{token}"
     probe.write_text(token, encoding="utf-8")
 
     def ask() -> tuple[dict[str, Any], dict[str, int]]:
-        return client.run(greet, str(probe), workers=workers, on_error="return"), client.nthreads()
+        return client.run(greet, str(probe), on_error="return"), client.nthreads()
 
     try:
         answers, there = yield from patiently(ask, PATIENCE)
     finally:
         probe.unlink(missing_ok=True)
     for worker, answer in sorted(answers.items()):
-        # One that went away meanwhile is no matter; whoever comes in its place is asked anew.
+        # One that went away meanwhile is no matter; whoever comes in its place is checked by its first task.
         if worker in there:
             check_answer(worker, answer, token, folder)
 
