@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,19 @@ def test_the_rule_can_fail(tmp_path: Path) -> None:
     wrong.write_text("from daskab.run.driver import run_question\nimport zarr\n")
     assert "daskab.run.driver" in imports(wrong)
     assert room("daskab.run.driver") not in ROOMS[: ROOMS.index("bound") + 1]
+
+
+@pytest.mark.parametrize(
+    ("module", "others"), [("daskab.run.tasks", {"distributed", "pydantic", "click"}), ("daskab.cli", {"distributed"})]
+)
+def test_a_process_loads_what_it_needs(module: str, others: set[str]) -> None:
+    """Every worker and every command pays for what it imports, in seconds."""
+    code = f"import {module}, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "numba" in loaded
+    assert not {"sklearn", "scipy.linalg", "scipy.optimize", "pandas", "xarray", *others} & set(loaded)
+
+
+def test_every_public_name_is_there() -> None:
+    assert {name for name in daskab.__all__ if getattr(daskab, name, None) is None} == set()
+    assert {"certify", "datasets", "from_sklearn", "__version__"} <= set(daskab.__all__)

@@ -31,7 +31,6 @@ from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
 from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
 from daskab.run.status import look_at, runs_in
-from daskab.verify.run import verify_run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -251,6 +250,8 @@ def status(folder: Path, as_json: bool) -> int:
 @cluster_option
 def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str | None) -> int:
     """Check a sealed run: digests, witnesses, other attacks, a share of it proved by a second path and done anew."""
+    from daskab.verify.run import verify_run  # here, for the second path needs libraries that nothing else does
+
     code = 0
     with reaching(folder), executor(read_cluster(cluster or "inline")) as workers:
         for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):

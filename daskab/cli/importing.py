@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+import daskab
 from daskab.cli.parameters import FilePath
 from daskab.model.expansion import KernelExpansion
-from daskab.model.importers.gpflow import from_gpflow
-from daskab.model.importers.gpy import from_gpy
-from daskab.model.importers.gpytorch import from_gpytorch
 from daskab.model.importers.pickled import check_pickle, load_estimator
-from daskab.model.importers.sklearn import from_sklearn
 from daskab.model.npz import save_model
 
-# By the package of a class, or of one it is made from. Whatever is of none of them is scikit-learn's to refuse.
-LIBRARIES: dict[str, tuple[str, Callable[..., KernelExpansion]]] = {
-    "GPy": ("GPy", from_gpy),
-    "gpflow": ("GPflow", from_gpflow),
-    "gpytorch": ("GPyTorch", from_gpytorch),
+# By the package of a class, or of one it is made from: what it is called, and which function of daskab imports it.
+LIBRARIES = {
+    "GPy": ("GPy", "from_gpy"),
+    "gpflow": ("GPflow", "from_gpflow"),
+    "gpytorch": ("GPyTorch", "from_gpytorch"),
 }
+OTHERWISE = ("scikit-learn", "from_sklearn")
+"""Whatever is of none of them is scikit-learn's to refuse."""
 
 # Inputs whose box is told, so that a table of hundreds does not hide the rest.
 TOLD = 6
@@ -86,11 +84,11 @@ def import_model(
     estimator, notes = load_estimator(file, trust=trust)
     for note in notes:
         click.echo(f"daskab: warning: {file}: {note}", err=True)
-    source, importer = _importer(estimator)
+    source, importer = _library(estimator)
     options: dict[str, Any] = {"classes": (classes[0] if len(classes) == 1 else classes)} if classes else {}
-    if options and importer is not from_sklearn:
+    if options and (source, importer) != OTHERWISE:
         raise click.UsageError(f"--class: is of scikit-learn's classifiers; this is a model of {source}")
-    model = importer(
+    model: KernelExpansion = getattr(daskab, importer)(
         estimator,
         box=box,
         thresholds=thresholds,
@@ -107,13 +105,13 @@ def import_model(
     return 0
 
 
-def _importer(estimator: Any) -> tuple[str, Callable[..., KernelExpansion]]:
+def _library(estimator: Any) -> tuple[str, str]:
     """The library an estimator is of, and what imports it."""
     for kind in type(estimator).__mro__:
         package = kind.__module__.partition(".")[0]
         if package in LIBRARIES:
             return LIBRARIES[package]
-    return "scikit-learn", from_sklearn
+    return OTHERWISE
 
 
 def _edge(option: str, text: str) -> list[float] | float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import datasets as bundled
 
 from daskab.datasets.local import contents
 from daskab.datasets.registry import Entry, entry
@@ -69,6 +68,8 @@ def read(entry: Entry, files: dict[str, bytes]) -> xr.Dataset:
 
 
 def _bundled(entry: Entry) -> Table:
+    from sklearn import datasets as bundled  # here, for other sets do without
+
     loader = getattr(bundled, entry.source.rpartition(".")[2])
     X, codes = loader(return_X_y=True)
     return np.asarray(X, dtype=np.float64), codes.astype(np.str_), ()

@@ -9,10 +9,9 @@ import shutil
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +21,9 @@ from daskab.files import on_s3, reaching, storage_options
 from daskab.report.results import Result
 from daskab.run.job import Job
 from daskab.run.sweep import Value, said
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[Any]
 Told = dict[str, Any]
@@ -47,6 +49,8 @@ def sweep_dataset(job: Job, told: Sequence[Told]) -> xr.Dataset:
 
     Points that were not reached are NaN, False or empty.
     """
+    import xarray as xr  # here, for it takes half a second that only sweeps need
+
     axes = job.sweep.axes
     shape = (len(job.models), *map(len, axes.values()))
     assert len(told) == math.prod(shape)  # the order of `Job.points`

@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 
 from daskab._version import VERSION
 from daskab.files import make_folder, reaching
 from daskab.model.expansion import KernelExpansion
-from daskab.model.laplace import GPClassifier
 from daskab.model.npz import load_model, save_model
 from daskab.run.data import DataOptions, prepared
 from daskab.run.job import BoundOptions, FittedModel, Job
@@ -59,6 +57,8 @@ def fit_key(data: DataOptions, spec: FittedModel) -> str:
 
 def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
     """Fit one model to the training part of the data, and record its accuracy on the rest and what it is made of."""
+    from daskab.model.laplace import GPClassifier  # here, for a model that is there already does without scikit-learn
+
     train, test = prepared(data)
     classifier = GPClassifier(
         lengthscale=spec.lengthscale,
@@ -89,7 +89,7 @@ def _depends_on(data: DataOptions, spec: FittedModel) -> dict[str, Any]:
     versions = {
         "daskab": VERSION,
         "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "sklearn": sklearn.__version__,
+        "scipy": version("scipy"),
+        "sklearn": version("scikit-learn"),
     }
     return {"data": data.facts(), "model": spec.model_dump(exclude={"name"}), "versions": versions}

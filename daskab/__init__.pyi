@@ -1,0 +1,44 @@
+# The public names. Each is imported from where it stands when it is first asked for: a worker needs few of them.
+from . import datasets
+from .errors import (
+    BoundError,
+    BusyError,
+    DaskabError,
+    DataError,
+    IntegrityError,
+    JobError,
+    ModelError,
+)
+from .model.expansion import KernelExpansion
+from .model.importers.gpflow import from_gpflow
+from .model.importers.gpy import from_gpy
+from .model.importers.gpytorch import from_gpytorch
+from .model.importers.sklearn import from_sklearn
+from .model.laplace import GPClassifier
+from .model.npz import load_model, save_model
+from .run.certificate import Certificate
+from .run.certify import certify
+
+__all__ = [
+    "BoundError",
+    "BusyError",
+    "Certificate",
+    "DaskabError",
+    "DataError",
+    "GPClassifier",
+    "IntegrityError",
+    "JobError",
+    "KernelExpansion",
+    "ModelError",
+    "__version__",
+    "certify",
+    "datasets",
+    "from_gpflow",
+    "from_gpy",
+    "from_gpytorch",
+    "from_sklearn",
+    "load_model",
+    "save_model",
+]
+
+__version__: str
