@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, cast
 
-from daskab.errors import JobError, one_line
+from daskab.errors import IncompleteError, JobError, one_line
 
 AS_IT_IS: dict[str, Any] = {"use_listings_cache": False, "max_concurrency": 1}
 """Options of s3fs: what others write meanwhile is seen, and an object is read without asking for its size first."""
@@ -74,6 +74,17 @@ def reaching(path: Path) -> Iterator[None]:
         if not on_s3(path) or not (foreign or isinstance(error, OSError)) or getattr(error, "filename", None):
             raise
         raise OSError(errno.EIO, one_line(error), str(path)) from None
+
+
+@contextmanager
+def storage_of(run: Path) -> Iterator[None]:
+    """Name a run in what the operating system says, which of a full disk names no file; nothing is sealed then."""
+    try:
+        with reaching(run):
+            yield
+    except OSError as error:
+        where = error.filename or run
+        raise IncompleteError(f"{where}: {error.strerror or error}; mend it, and the same command goes on") from None
 
 
 def make_folder(path: Path) -> None:

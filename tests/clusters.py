@@ -22,7 +22,7 @@ from daskab.run.executors import Executor
 from daskab.run.executors.address import Address
 from daskab.run.executors.cluster import Cluster
 from daskab.run.job import bound_options
-from daskab.run.records import Failure, Record, Task
+from daskab.run.records import Assignment, Failure, Record
 
 MODEL = mixed_model(20, 8)
 OPTIONS = bound_options(method="fixed", slices=12)
@@ -52,12 +52,12 @@ class During:
     def __exit__(self, *how: object) -> None:
         self.inner.__exit__(*how)
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
-        for record in self.inner.run(folder, run_id, tasks):
-            if isinstance(record, Record) and record.task.startswith("round"):
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+        for ended in self.inner.run(assignments):
+            if ended is not None and isinstance(ended[1], Record) and ended[0].task.stage == "round":
                 self.came += 1
                 self.what.get(self.came, lambda: None)()
-            yield record
+            yield ended
 
 
 class RunningCluster:

@@ -15,12 +15,13 @@ import daskab
 from daskab import KernelExpansion, save_model
 from daskab.run import workspace
 from daskab.run.certify import make_question
-from daskab.run.driver import Outcome, run_question
+from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline
 from daskab.run.job import AttackOptions, BoundOptions, bound_options
 from daskab.run.plan import Plan
-from daskab.run.records import Record, Task
+from daskab.run.queue import answer
+from daskab.run.records import Assignment, Record
 from daskab.run.tasks import execute
 
 PATIENCE = 120.0
@@ -114,15 +115,16 @@ class Logged(Inline):
         self.interrupt = interrupt
         self.did: list[str] = []
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
-        for task in tasks:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record]]:
+        for given in assignments:
+            assert given is not None
             if len(self.did) == self.most:
                 if self.interrupt:
                     raise KeyboardInterrupt
                 return
-            record = execute(folder, run_id, task)
-            self.did.append(task.key)
-            yield record
+            record = execute(*given)
+            self.did.append(given.task.key)
+            yield given, record
 
 
 def ask(
@@ -139,7 +141,7 @@ def ask(
     folder = runs / question.run_id
     if not workspace.exists(folder):
         workspace.create(folder, Plan(question, *cut), model)
-    return run_question(question, model, runs, executor or Inline(), time_limit=time_limit)
+    return answer(Drive(question, model, runs), executor or Inline(), time_limit)
 
 
 def sealed(outcome: Outcome) -> bytes:

@@ -131,7 +131,7 @@ def test_the_rule_of_the_bits_can_fail() -> None:
 
 def test_the_rule_can_fail(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("from daskab.run.driver import run_question\nimport zarr\n")
+    wrong.write_text("from daskab.run.driver import Drive\nimport zarr\n")
     assert "daskab.run.driver" in imports(wrong)
     assert room("daskab.run.driver") not in ROOMS[: ROOMS.index("bound") + 1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from daskab.cli.data import data
 from daskab.cli.importing import import_model
 from daskab.cli.parameters import FilePath, Finite, Folder
 from daskab.cli.printing import indent, show
+from daskab.cli.signals import signals
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
 from daskab.files import reaching
@@ -26,10 +27,12 @@ from daskab.report.runs import describe_run, describe_runs
 from daskab.report.tls import describe_tls
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certify import certify_model, make_question
+from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import executor
-from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
-from daskab.run.models import job_models
+from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
+from daskab.run.models import JobModel, job_models
 from daskab.run.plan import canonical_json
+from daskab.run.queue import Queue
 from daskab.run.status import look_at, runs_in
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -47,7 +50,7 @@ time_option = click.option(
     "--time-limit",
     type=Finite(min=0, min_open=True),
     metavar="SECONDS",
-    help="Start no new task after this long; what is proved until then is reported as incomplete.",
+    help="Start no new task or fit after this long; what is proved until then is reported as incomplete.",
 )
 log_option = click.option(
     "--log",
@@ -107,27 +110,42 @@ def run(
     where = job.cluster if cluster is None else read_cluster(cluster)
     results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
     with logged(log) as lines, reported(results, junit, prometheus), swept(job, results, runs):
-        for item in job_models(job, runs):
-            label = f"{job.name}/{item.name}"
-            with watched(label, lines) as progress:
-                outcome = certify_model(
-                    item.model,
-                    item.bound,
-                    job.attack,
-                    runs=runs,
-                    cluster=where,
-                    batch=job.run.batch,
-                    time_limit=time_limit,
-                    progress=progress,
-                )
-                results.add(outcome, item.model.accuracy)
-                lines.end(outcome)
-            accuracy = "" if item.model.accuracy is None else f", accuracy {item.model.accuracy:.3f}"
-            click.echo(f"{label} ({item.model.n_centres} centres, {item.model.n_inputs} inputs{accuracy})")
-            click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
-            state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
-            click.echo(f"  Run: {outcome.folder} ({state})\n")
+        with watched(lines) as watch, executor(where) as workers:
+            asked: dict[Drive, JobModel] = {}
+
+            def drives() -> Iterator[Drive]:
+                models = job_models(job, runs, late=queue.late)
+                while True:
+                    with signals.at_once():  # a fit leaves nothing half-written
+                        item = next(models, None)
+                    if item is None:
+                        return
+                    results.begin(item.name)
+                    question = make_question(item.model, item.bound, job.attack)
+                    progress = watch.of(f"{job.name}/{item.name}")
+                    drive = Drive(question, item.model, runs, batch=job.run.batch, progress=progress)
+                    asked[drive] = item
+                    yield drive
+
+            queue = Queue(drives(), workers, time_limit)
+            for drive, outcome in queue.outcomes():
+                item = asked.pop(drive)
+                results.add(item.name, outcome, item.model.accuracy)
+                with watch.paused():
+                    tell(job, item, outcome)
+        for name in results.close():
+            click.echo(f"{job.name}/{name}: not reached in time\n")
     return results.code
+
+
+def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
+    """Print what a model of a job came to."""
+    model = item.model
+    accuracy = "" if model.accuracy is None else f", accuracy {model.accuracy:.3f}"
+    click.echo(f"{job.name}/{item.name} ({model.n_centres} centres, {model.n_inputs} inputs{accuracy})")
+    click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
+    state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
+    click.echo(f"  Run: {outcome.folder} ({state})\n")
 
 
 @daskab.command()
@@ -163,7 +181,7 @@ def certify(
     """Certify a trained model given as an .npz file."""
     options, where = bound_options(**given), read_cluster(cluster or "inline")
     model = load_model(model_file)
-    with logged(log) as lines, watched(model_file.stem, lines) as progress:
+    with logged(log) as lines, watched(lines) as watch:
         outcome = certify_model(
             model,
             options,
@@ -171,9 +189,8 @@ def certify(
             runs=runs,
             cluster=where,
             time_limit=time_limit,
-            progress=progress,
+            progress=watch.of(model_file.stem),
         )
-        lines.end(outcome)
     certificate = outcome.certificate
     if as_json:
         click.echo(certificate.to_json())

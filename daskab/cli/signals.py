@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -41,6 +43,16 @@ class Signals(Progress):
         self.between_tasks = False
         if kind is None:
             self.heed()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Heed them at once meanwhile, as nothing is begun that must be ended well."""
+        self.heed()
+        self.between_tasks = False
+        try:
+            yield
+        finally:
+            self.between_tasks = True
 
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -22,16 +22,30 @@ from daskab.run.job import Job
 from daskab.run.progress import Progress, Watchers
 
 
-@contextmanager
-def watched(label: str, log: Log) -> Iterator[Progress]:
-    """Progress of a run, shown and logged, which stops between two tasks when a signal comes.
+class Watch:
+    """Progress of runs, shown and logged; all of them stop between two tasks when a signal comes."""
 
-    A log on standard error is not mixed with what is for people.
-    """
-    log.about(label)
+    def __init__(self, log: Log, display: ProgressDisplay | None) -> None:
+        self._log = log
+        self._display = display
+
+    def of(self, label: str) -> Progress:
+        """Of the run that is called so."""
+        shown = [] if self._display is None else [self._display.of(label)]
+        return Watchers(*shown, self._log.of(label), signals)
+
+    def paused(self) -> AbstractContextManager[object]:
+        """Meanwhile nothing is shown, so that other things can be."""
+        return nullcontext() if self._display is None else self._display.paused()
+
+
+@contextmanager
+def watched(log: Log) -> Iterator[Watch]:
+    """Watch the runs of a command. A log on standard error is not mixed with what is for people."""
     with ExitStack() as stack:
-        shown = [] if log.path == "-" else [stack.enter_context(ProgressDisplay(label))]
-        yield Watchers(*shown, log, stack.enter_context(signals))
+        display = None if log.path == "-" else stack.enter_context(ProgressDisplay())
+        stack.enter_context(signals)
+        yield Watch(log, display)
 
 
 @contextmanager

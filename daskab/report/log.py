@@ -19,7 +19,7 @@ from daskab.run.progress import Begun, Progress, SoFar
 from daskab.run.records import Failure, Record
 
 
-class Log(Progress):
+class Log:
     """Appends to a file; ``-`` is standard error, None is no log.
 
     Raises
@@ -31,7 +31,6 @@ class Log(Progress):
 
     def __init__(self, path: str | None) -> None:
         self.path = path
-        self._about: dict[str, object] = {}
         # Unbuffered: a line is one write, so those of several processes do not mix, and nothing is lost with one.
         self._file = None if path in (None, "-") else open(str(path), "ab", buffering=0)
         self._on = path is not None
@@ -46,9 +45,38 @@ class Log(Progress):
             with suppress(OSError):  # said when it was written to
                 self._file.close()
 
-    def about(self, model: str) -> None:
-        """What follows, up to the end of its run, is about this model."""
-        self._about = {"model": model}
+    def of(self, model: str) -> Progress:
+        """Of the run of a model."""
+        return RunLog(self, model)
+
+    def error(self, code: int, message: str) -> None:
+        """The command ends with an error."""
+        self.write("error", exit_code=code, message=message)
+
+    def write(self, event: str, **said: object) -> None:
+        """Append a line, unless the log is off."""
+        if not self._on:
+            return
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": time, "event": event, **said}) + "\n"
+        try:
+            if self._file is None:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+            else:
+                self._file.write(line.encode())
+        except OSError as error:
+            self._on = False
+            with suppress(OSError):
+                print(f"daskab: {self.path}: {error.strerror}; the log ends here, the run goes on", file=sys.stderr)
+
+
+class RunLog(Progress):
+    """Logs one of the runs."""
+
+    def __init__(self, log: Log, model: str) -> None:
+        self._log = log
+        self._about: dict[str, object] = {"model": model}
 
     def begin(self, run_id: str, how: Begun) -> None:
         """The run is begun, resumed or found."""
@@ -78,24 +106,6 @@ class Log(Progress):
         said = {name: getattr(outcome.certificate, name) for name in names}
         event = "sealed" if outcome.sealed else "not sealed"
         self._write(event, folder=str(outcome.folder), **said, failures=len(outcome.failures))
-        self._about = {}
-
-    def error(self, code: int, message: str) -> None:
-        """The command ends with an error."""
-        self._write("error", exit_code=code, message=message)
 
     def _write(self, event: str, **said: object) -> None:
-        if not self._on:
-            return
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": time, "event": event, **self._about, **said}) + "\n"
-        try:
-            if self._file is None:
-                sys.stderr.write(line)
-                sys.stderr.flush()
-            else:
-                self._file.write(line.encode())
-        except OSError as error:
-            self._on = False
-            with suppress(OSError):
-                print(f"daskab: {self.path}: {error.strerror}; the log ends here, the run goes on", file=sys.stderr)
+        self._log.write(event, **self._about, **said)

@@ -1,8 +1,10 @@
-"""Progress of a run: a live bar on a terminal, one log line every 30 s anywhere else. Written to standard error."""
+"""Progress of runs: live bars on a terminal, one line every 30 s of each anywhere else. Written to standard error."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -12,53 +14,73 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
+from daskab.run.driver import Outcome
 from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record
 
 LOG_EVERY = 30.0
 
 
-class ProgressDisplay(Progress):
-    """Shows the stages of a run; rich honours NO_COLOR and plain terminals.
+class ProgressDisplay:
+    """Shows the stages of the runs in progress; rich honours NO_COLOR and plain terminals.
 
     Parameters
     ----------
-    label : what the run is called
     console : default: standard error
-    every : seconds between two lines where the console is no terminal
+    every : seconds between two lines of a run where the console is no terminal
     """
 
-    def __init__(self, label: str, console: Console | None = None, every: float = LOG_EVERY) -> None:
-        self._label = label
-        self._console = console or Console(stderr=True)
-        self._every = every
-        self._live: Bar | None = None
-        self._task = TaskID(0)
-        self._name = ""
-        self._total = self._done = self._done_here = 0
-        self._so_far: SoFar | None = None
-        self._begun = 0.0
-        self._logged: float | None = None
+    def __init__(self, console: Console | None = None, every: float = LOG_EVERY) -> None:
+        self.console = console or Console(stderr=True)
+        self.every = every
+        self.live: Bar | None = None
 
     def __enter__(self) -> Self:
         # FORCE_COLOR, which CI systems set, makes rich take any file for a terminal.
-        if self._console.is_interactive and self._console.file.isatty():
+        if self.console.is_interactive and self.console.file.isatty():
             columns = (
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=None),  # what the rest leaves of the line
                 MofNCompleteColumn(table_column=Column(no_wrap=True)),
                 TextColumn("{task.fields[left]}"),
             )
-            self._live = Bar(*columns, console=self._console, transient=True)
-            self._live.start()
-            self._task = self._live.add_task(self._label, total=None, left="")
+            # What is printed elsewhere meanwhile must not end up here.
+            self.live = Bar(*columns, console=self.console, transient=True, redirect_stdout=False)
+            self.live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        if self.live is not None:
+            self.live.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the bars away meanwhile."""
+        if self.live is not None:
+            self.live.stop()
+        yield
+        if self.live is not None:
+            self.live.start()
+
+    def of(self, label: str) -> Progress:
+        """Of the run that is called so."""
+        return RunDisplay(self, label)
+
+
+class RunDisplay(Progress):
+    """Shows one of the runs."""
+
+    def __init__(self, display: ProgressDisplay, label: str) -> None:
+        self._display = display
+        self._label = label
+        self._bar: TaskID | None = None
+        self._name = ""
+        self._total = self._done = self._done_here = 0
+        self._so_far: SoFar | None = None
+        self._begun = 0.0
+        self._logged: float | None = None
 
     def stage(self, name: str, total: int, done: int) -> None:
         """A stage begins."""
@@ -85,18 +107,25 @@ class ProgressDisplay(Progress):
         self._so_far = so_far
         self._show(at_once=True)
 
+    def end(self, outcome: Outcome) -> None:
+        """Its bar makes room."""
+        if self._display.live is not None and self._bar is not None:
+            self._display.live.remove_task(self._bar)
+
     def _show(self, *, at_once: bool = False) -> None:
-        now = time.monotonic()
+        now, live = time.monotonic(), self._display.live
         parts = [f"{self._label}: {self._name}", *self._certified()]
         left = self._left(now)
-        if self._live is not None:
+        if live is not None:
+            if self._bar is None:
+                self._bar = live.add_task(self._label, total=None, left="")
             text = "\n  ".join([parts[0], ", ".join(parts[1:])]) if parts[1:] else parts[0]
-            self._live.update(
-                self._task, description=text, completed=self._done, total=self._total, left=left, refresh=at_once
+            live.update(
+                self._bar, description=text, completed=self._done, total=self._total, left=left, refresh=at_once
             )
         elif self._logged is None:
             self._logged = now  # compiling before the first stage does not count
-        elif now - self._logged >= self._every:
+        elif now - self._logged >= self._display.every:
             self._logged = now
             self._say(", ".join([*parts, f"{self._done} of {self._total} tasks", *filter(None, [left])]))
 
@@ -116,4 +145,4 @@ class ProgressDisplay(Progress):
         return f"{timedelta(seconds=round(left))} left in stage"
 
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)
+        self._display.console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What became of the models of a job, one after another: what every report is written from, however the job ended."""
+"""What became of the models of a job: what every report is written from, however the job ended."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Result:
 
 
 class Results:
-    """The results of a job, which takes its models in order.
+    """The results of a job.
 
     Attributes
     ----------
@@ -51,27 +51,35 @@ class Results:
         self.require_inputs = require_inputs
         self.code = 0
         self.begun = datetime.now(UTC)
-        self._models = tuple(models)
-        self._done: list[Result] = []
-        self._clock = time.monotonic()
+        self._clocks: dict[str, float] = {}
+        self._results = {name: Result(name) for name in models}
 
     def __iter__(self) -> Iterator[Result]:
-        """One for every model of the job."""
-        yield from self._done
-        yield from map(Result, self._models[len(self._done) :])
+        """One for every model of the job, in its order."""
+        return iter(self._results.values())
 
-    def add(self, outcome: Outcome, accuracy: float | None = None) -> None:
-        """The next model has an outcome; ``accuracy`` is the model's own, if known."""
-        self._next(outcome=outcome, accuracy=accuracy)
+    def begin(self, model: str) -> None:
+        """A model's turn has come."""
+        self._clocks[model] = time.monotonic()
+
+    def add(self, model: str, outcome: Outcome, accuracy: float | None = None) -> None:
+        """A model has an outcome; ``accuracy`` is the model's own, if known."""
+        self._results[model] = Result(model, self._seconds(model), outcome, accuracy)
         self.code = max(self.code, exit_code(outcome.certificate, self.require_inputs))
 
     def stop(self, code: int, error: str) -> None:
-        """The job ended here, in the next model if there is one."""
-        if len(self._done) < len(self._models):
-            self._next(error=error)
+        """The job ended here, in the first model without an outcome, one whose turn had come if there is any."""
+        waiting = [one.model for one in self if one.outcome is None]
+        for model in sorted(waiting, key=lambda name: name not in self._clocks)[:1]:
+            self._results[model] = Result(model, self._seconds(model), error=error)
         self.code = code
 
-    def _next(self, *, outcome: Outcome | None = None, accuracy: float | None = None, error: str | None = None) -> None:
-        now = time.monotonic()
-        self._done.append(Result(self._models[len(self._done)], now - self._clock, outcome, accuracy, error))
-        self._clock = now
+    def close(self) -> list[str]:
+        """No more come: the models without an outcome, which leave the job incomplete."""
+        missing = [one.model for one in self if one.outcome is None]
+        if missing:
+            self.code = max(self.code, INCOMPLETE)
+        return missing
+
+    def _seconds(self, model: str) -> float:
+        return time.monotonic() - self._clocks[model] if model in self._clocks else 0.0

@@ -12,11 +12,12 @@ from daskab.files import path_at
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Outcome, find_outcome, run_question
+from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
+from daskab.run.queue import answer
 
 SETS_WORK = 400_000_000
 LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000
@@ -77,11 +78,8 @@ def certify_model(
                 time_limit=time_limit,
                 progress=progress,
             )
-    found = find_outcome(question, runs, progress or Progress())
-    if found is not None:  # which takes no cluster, and no disk that can be written to
-        return found
     with executor(cluster) as workers:
-        return run_question(question, model, runs, workers, batch=batch, time_limit=time_limit, progress=progress)
+        return answer(Drive(question, model, runs, batch=batch, progress=progress), workers, time_limit)
 
 
 def certify(

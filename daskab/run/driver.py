@@ -1,4 +1,4 @@
-"""The driver: lays out a run, sends its stages to an executor, goes on where an earlier try stopped, seals."""
+"""A run from its question to its seal: laid out, stage after stage, going on where an earlier try stopped."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 
 from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
-from daskab.errors import IncompleteError, IntegrityError
-from daskab.files import make_folder, reaching, write_atomically
+from daskab.errors import IntegrityError
+from daskab.files import make_folder, reaching, storage_of, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
@@ -33,7 +32,6 @@ from daskab.run.aggregate import (
     unit_bounds,
 )
 from daskab.run.certificate import Attack, Certificate, Witnesses
-from daskab.run.executors import Executor
 from daskab.run.lease import one_writer
 from daskab.run.plan import Question, canonical_json
 from daskab.run.progress import Progress, SoFar
@@ -57,59 +55,6 @@ class Outcome:
     failures: tuple[Failure, ...] = ()  #: tasks that could not be done
 
 
-def run_question(
-    question: Question,
-    model: KernelExpansion,
-    runs: Path,
-    executor: Executor,
-    *,
-    batch: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Answer a question, or find its answer.
-
-    Parameters
-    ----------
-    question, model : what is asked, and of which model
-    runs : directory of run directories
-    executor : where tasks run
-    batch : logical units a task; default: about a second's worth, timed
-    time_limit : seconds after which no new task is started
-    progress : told how it goes
-
-    Raises
-    ------
-    JobError
-        If ``batch`` makes far too many tasks.
-    BusyError
-        If another process is writing this run.
-    IntegrityError
-        If the run directory is damaged in a way that running again does not mend.
-    IncompleteError
-        If it cannot be written to, the disk being full for instance.
-    """
-    check_batch(question, batch)
-    folder = runs / question.run_id
-    progress = progress or Progress()
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    with one_writer(folder) as check, storage_of(folder):
-        found = find_outcome(question, runs, progress)
-        if found is not None:
-            return found
-        resumed = workspace.exists(folder)
-        progress.begin(question.run_id, "resumed" if resumed else "begun")
-        if resumed:
-            mend_groups(folder / "evidence.zarr")
-        else:
-            workspace.create(folder, sized_plan(question, Scaled.of(model), batch), model)
-        space = open_workspace(folder, question)
-        if resumed:
-            make_folder(space.records)
-            Evidence.create(space.evidence.path, space.plan, space.model)  # mends what is damaged
-        return Drive(space, executor, deadline, progress, check).run()
-
-
 def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome | None:
     """The outcome of a run that is sealed, None of another. Nothing is written, so no lock is needed.
 
@@ -125,17 +70,6 @@ def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome 
     progress.begin(question.run_id, "found")
     with storage_of(folder):
         return Outcome(read_sealed(folder, question), folder, sealed=True, found=True)
-
-
-@contextmanager
-def storage_of(folder: Path) -> Iterator[None]:
-    """Name the run in what the operating system says, which of a full disk names no file; nothing is sealed then."""
-    try:
-        with reaching(folder):
-            yield
-    except OSError as error:
-        where = error.filename or folder
-        raise IncompleteError(f"{where}: {error.strerror or error}; mend it, and the same command goes on") from None
 
 
 def read_sealed(folder: Path, question: Question) -> Certificate:
@@ -157,49 +91,113 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 
+Steps = Generator[list[Task], None, Outcome]
+"""The tasks of one stage after another, each asked for when those before have ended; in the end what it came to."""
+
+
 class Drive:
-    """One pass over a run's stages."""
+    """One pass over a run's stages; somebody else (`queue`) has its tasks done.
+
+    Parameters
+    ----------
+    question, model : what is asked, and of which model
+    runs : directory of run directories
+    batch : logical units a task; default: about a second's worth, timed
+    progress : told how it goes
+
+    Raises
+    ------
+    JobError
+        If ``batch`` makes far too many tasks.
+    """
 
     def __init__(
         self,
-        space: Workspace,
-        executor: Executor,
-        deadline: float | None,
-        progress: Progress,
-        check: Callable[[], None],
+        question: Question,
+        model: KernelExpansion,
+        runs: Path,
+        *,
+        batch: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        self.space = space
-        self.executor = executor
-        self.deadline = deadline
-        self.progress = progress
-        self.check = check  #: raises BusyError once the run is no longer ours
+        check_batch(question, batch)
+        self.question = question
+        self.model = model
+        self.runs = runs
+        self.batch = batch
+        self.progress = progress or Progress()
+        self.folder = runs / question.run_id
+        self.space: Workspace
+        self.check: Callable[[], None] = lambda: None  #: raises BusyError once the run is no longer ours
         self.done: dict[str, Record] = {}
         self.failures: list[Failure] = []
-        self.begun = datetime.now(UTC)
         self.told: SoFar | None = None
         self.next_look = -np.inf
 
-    def run(self) -> Outcome:
+    def steps(self, executor: str, deadline: float | None) -> Steps:
+        """Answer the question, or find its answer.
+
+        Parameters
+        ----------
+        executor : name of where tasks run
+        deadline : when the last stage is begun, on the monotonic clock
+
+        Raises
+        ------
+        BusyError
+            If another process is writing this run.
+        IntegrityError
+            If the run directory is damaged in a way that running again does not mend.
+        IncompleteError
+            If it cannot be written to, the disk being full for instance.
+        """
+        # A sealed run takes no lock, and no disk that can be written to.
+        found = find_outcome(self.question, self.runs, self.progress)
+        if found is not None:
+            return found
+        self.executor, self.deadline, self.begun = executor, deadline, datetime.now(UTC)
+        with one_writer(self.folder) as self.check, storage_of(self.folder):
+            found = find_outcome(self.question, self.runs, self.progress)
+            if found is not None:
+                return found
+            self.open()
+            return (yield from self.stages())
+
+    def open(self) -> None:
+        """Lay the run out, or mend what is there."""
+        resumed = workspace.exists(self.folder)
+        self.progress.begin(self.question.run_id, "resumed" if resumed else "begun")
+        if resumed:
+            mend_groups(self.folder / "evidence.zarr")
+        else:
+            plan = sized_plan(self.question, Scaled.of(self.model), self.batch)
+            workspace.create(self.folder, plan, self.model)
+        self.space = open_workspace(self.folder, self.question)
+        if resumed:
+            make_folder(self.space.records)
+            Evidence.create(self.space.evidence.path, self.space.plan, self.space.model)  # mends what is damaged
+
+    def stages(self) -> Steps:
         """All stages, then the certificate; sealed unless time ran out or a task failed."""
         plan, model = self.space.plan, self.space.model
         blocks = range(plan.n_blocks)
         n_rounds = 0
-        on_time = self.stage("contributions", [Task("contributions", b) for b in blocks])
-        on_time = on_time and self.stage("attack", [Task("attack", b) for b in blocks])
+        on_time = yield from self.stage("contributions", [Task("contributions", b) for b in blocks])
+        on_time = on_time and (yield from self.stage("attack", [Task("attack", b) for b in blocks]))
         if on_time and model.delta is not None:
-            on_time = self.stage("joint attack", [Task("several", 0)])
+            on_time = yield from self.stage("joint attack", [Task("several", 0)])
         known = attack_found(self.space, self.done)
         while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
             self.look(n_rounds, known[0])
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
-            on_time = self.stage(f"round {n_rounds}", tasks)
+            on_time = yield from self.stage(f"round {n_rounds}", tasks)
             if plan.question.method != "adaptive":
                 break
             known = met_in_round(self.space, self.done, n_rounds - 1, known)
         units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))
-        on_time = on_time and self.enhance(upper)
+        on_time = on_time and (yield from self.enhance(upper))
         by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
         self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
@@ -209,7 +207,7 @@ class Drive:
         while on_time and what and (search := joint.prepare(self.space, what, asked)):
             tasks = self.space.tasks("joint", len(asked))
             asked.append(search)
-            on_time = self.stage(f"search {len(asked)}", tasks)
+            on_time = yield from self.stage(f"search {len(asked)}", tasks)
             together = joint.conclude(self.space, asked, self.done)
             attack = met_attack(model, attack, together)
             self.tell(required_by_all(model, by_sum, together), attack, units.open_inputs)
@@ -242,7 +240,7 @@ class Drive:
             return np.full(q.n_inputs, np.inf)
         return goals(attained, self.space.scaled.amplitudes, self.space.model.delta, q.rtol)
 
-    def enhance(self, upper: Array) -> bool:
+    def enhance(self, upper: Array) -> Generator[list[Task], None, bool]:
         """Cut the input with the highest bound finer, over and over, lowering ``upper`` (D,); False if time ran out.
 
         Smith et al.'s enhancement, but an input whose bound rises keeps the lower one.
@@ -252,7 +250,7 @@ class Drive:
         for number in range(q.enhance):
             d = int(np.argmax(upper))
             evidence.create_enhancement(number, d, slices, self.space.plan.batch)
-            if not self.stage(f"enhancement {number + 1}", self.space.tasks("enhancement", number)):
+            if not (yield from self.stage(f"enhancement {number + 1}", self.space.tasks("enhancement", number))):
                 return False
             bound = enhanced_bound(self.space, number)
             if bound < upper[d]:
@@ -261,27 +259,29 @@ class Drive:
                 slices += 1
         return True
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> bool:
-        """Run what is not yet done of a stage; False when some of it is missing: time ran out, or a task failed."""
+    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Task], None, bool]:
+        """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""
         self.done |= done_records(self.space, list(tasks))
         waiting = [t for t in tasks if t.key not in self.done]
         self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
-        if self.late():
-            return not waiting
-        records = self.executor.run(str(self.space.folder), self.space.plan.question.run_id, waiting)
-        for record in records:
-            self.check()
-            if record is None:
-                self.progress.wait()
-            elif isinstance(record, Failure):
-                self.failures.append(record)
-                self.progress.fail(record)
-            else:
-                self.done[record.task] = record
-                self.progress.advance(record)
-            if self.late():
-                break
+        if waiting and not self.late():
+            yield waiting
         return all(t.key in self.done for t in tasks)
+
+    def take(self, ended: Record | Failure) -> None:
+        """A task of the stage has ended."""
+        self.check()
+        if isinstance(ended, Failure):
+            self.failures.append(ended)
+            self.progress.fail(ended)
+        else:
+            self.done[ended.task] = ended
+            self.progress.advance(ended)
+
+    def wait(self) -> None:
+        """Nothing has happened for a second or so."""
+        self.check()
+        self.progress.wait()
 
     def late(self) -> bool:
         """Whether the time limit has passed."""
@@ -294,7 +294,7 @@ class Drive:
         partial = folder / "certificate.incomplete.json"
         provenance = {
             "run_id": certificate.run_id,
-            "executor": self.executor.name,
+            "executor": self.executor,
             "begun": self.begun.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
             "task_seconds": round(sum(r.seconds for r in self.done.values()), 3),

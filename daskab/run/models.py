@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -33,8 +33,11 @@ class JobModel:
     values: Values  #: what a sweep says of it
 
 
-def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
-    """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``."""
+def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -> Iterator[JobModel]:
+    """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``.
+
+    Once it is ``late`` none is fitted any more, and models that would have to be are left out.
+    """
     for point in job.points():
         spec, data = point.model, point.data
         if isinstance(spec, FittedModel):
@@ -42,6 +45,8 @@ def job_models(job: Job, runs: Path) -> Iterator[JobModel]:
             path = runs / "models" / f"{fit_key(data, spec)}.npz"
             with reaching(path):
                 if not path.exists():
+                    if late():
+                        continue
                     make_folder(path.parent)
                     save_model(fit(data, spec), path)
                 model = load_model(path)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from daskab.run.records import Failure, Record
+
+if TYPE_CHECKING:
+    from daskab.run.driver import Outcome
 
 Begun = Literal["begun", "resumed", "found"]
 
@@ -37,6 +40,9 @@ class Progress:
 
     def known(self, so_far: SoFar) -> None:
         """What is certified has changed; only told of a model with thresholds."""
+
+    def end(self, outcome: Outcome) -> None:
+        """The run has come to an outcome, sealed or not."""
 
 
 class Watchers(Progress):
@@ -74,3 +80,8 @@ class Watchers(Progress):
         """Tell all."""
         for watcher in self._watchers:
             watcher.known(so_far)
+
+    def end(self, outcome: Outcome) -> None:
+        """Tell all."""
+        for watcher in self._watchers:
+            watcher.end(outcome)

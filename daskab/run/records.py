@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from daskab.files import write_atomically
 from daskab.run.plan import canonical_json
@@ -41,6 +42,14 @@ class Task:
         if parts is None:
             raise ValueError(f"{key!r} is not the name of a task")
         return cls(parts["once"] or parts["stage"], int(parts["index"]), int(parts["round"] or 0))
+
+
+class Assignment(NamedTuple):
+    """A task of a run, as it is handed to a worker."""
+
+    folder: str  #: of the run, as the worker sees it
+    run_id: str
+    task: Task
 
 
 @dataclass(frozen=True)

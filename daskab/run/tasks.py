@@ -19,7 +19,7 @@ from daskab.bound.grid import grid_units
 from daskab.bound.sequences import place
 from daskab.bound.units import bound_units, refine_nodes
 from daskab.errors import IntegrityError
-from daskab.files import path_at, reaching
+from daskab.files import path_at, storage_of
 from daskab.joint.attacks import Attacks
 from daskab.joint.midpoint.search import search_nodes
 from daskab.joint.sets.search import search_sets
@@ -43,7 +43,7 @@ class Work(NamedTuple):
 
 def execute(folder: str, run_id: str, task: Task) -> Record:
     """Do one task of a run on a worker and return its record, about 200 bytes; the rest is in the store."""
-    with reaching(path_at(folder)):
+    with storage_of(path_at(folder)):
         return perform(worker_workspace(folder, run_id), task)
 
 

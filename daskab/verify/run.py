@@ -22,11 +22,12 @@ from daskab.errors import IncompleteError, IntegrityError
 from daskab.files import copy_here
 from daskab.run.aggregate import done_records, evidence_digest
 from daskab.run.certificate import Certificate
-from daskab.run.driver import read_sealed, run_question
+from daskab.run.driver import Drive, read_sealed
 from daskab.run.executors import Executor
 from daskab.run.lease import LEASE, LOCK
 from daskab.run.plan import numerics
-from daskab.run.records import Failure, Record, Task, recorded
+from daskab.run.queue import answer
+from daskab.run.records import Assignment, Failure, Record, recorded
 from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
 from daskab.verify.balls import Balls
@@ -186,13 +187,15 @@ class Anew:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
-        """Do the tasks if all were chosen."""
-        wanted = list(tasks)
-        for task in wanted:
-            if task.key not in self.chosen:
-                raise IntegrityError(f"{task.key} is missing or damaged")
-        yield from self.inner.run(folder, run_id, wanted)
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+        """Do the tasks for as long as they are chosen ones."""
+        yield from self.inner.run(map(self.checked, assignments))
+
+    def checked(self, given: Assignment | None) -> Assignment | None:
+        """What is given, if that was chosen."""
+        if given is not None and given.task.key not in self.chosen:
+            raise IntegrityError(f"{given.task.key} is missing or damaged")
+        return given
 
 
 def do_anew(space: Workspace, executor: Executor, keys: Sequence[str], share: float, rng: np.random.Generator) -> Check:
@@ -209,7 +212,7 @@ def do_anew(space: Workspace, executor: Executor, keys: Sequence[str], share: fl
         for key in chosen:
             (copy / "records" / f"{key}.json").unlink()
         try:
-            outcome = run_question(question, space.model, Path(scratch), Anew(executor, chosen))
+            outcome = answer(Drive(question, space.model, Path(scratch)), Anew(executor, chosen))
         except IntegrityError as error:
             return Check("anew", False, str(error))
         if not outcome.sealed:

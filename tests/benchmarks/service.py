@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
@@ -30,14 +30,14 @@ import numpy as np
 from daskab import KernelExpansion
 from daskab.bound.scaled import Scaled
 from daskab.run.certify import make_question
-from daskab.run.driver import Outcome, run_question
+from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import AttackOptions, BoundOptions, bound_options
-from daskab.run.records import Record, Task
+from daskab.run.queue import answer
+from daskab.run.records import Assignment, Failure, Record
 from daskab.run.sizing import sample_bounds
-from daskab.run.tasks import execute
 
 ATTACK = AttackOptions(starts=4)
 
@@ -53,7 +53,7 @@ def random_model(centres: int, inputs: int, lengthscale: float, seed: int = 0) -
 
 
 class Timed:
-    """An executor that knows when it was at work, and on what."""
+    """An executor that knows for how long it had tasks, and what they took."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner = inner
@@ -67,14 +67,28 @@ class Timed:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, folder: str, run_id: str, tasks: Iterator[Task]) -> Iterator[Record]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
         """As the executor does."""
-        begun = time.perf_counter()
-        for record in self.inner.run(folder, run_id, tasks):
-            self.busy += record.seconds
-            self.tasks += 1
-            yield record
-        self.seconds += time.perf_counter() - begun
+        running = 0
+        begun = 0.0
+
+        def counted() -> Iterator[Assignment | None]:
+            nonlocal running, begun
+            for given in assignments:
+                if given is not None:
+                    begun = begun if running else time.perf_counter()
+                    running += 1
+                yield given
+
+        for ended in self.inner.run(counted()):
+            if ended is not None:
+                assert isinstance(ended[1], Record)
+                self.busy += ended[1].seconds
+                self.tasks += 1
+                running -= 1
+                if not running:
+                    self.seconds += time.perf_counter() - begun
+            yield ended
 
 
 def ask(
@@ -82,7 +96,7 @@ def ask(
 ) -> tuple[float, Outcome]:
     """Seconds of a whole run, and its outcome."""
     begun = time.perf_counter()
-    outcome = run_question(make_question(model, bound, ATTACK), model, runs, executor, batch=batch)
+    outcome = answer(Drive(make_question(model, bound, ATTACK), model, runs, batch=batch), executor)
     return time.perf_counter() - begun, outcome
 
 
@@ -184,11 +198,11 @@ def resume() -> None:
     n_units = 2 * 25 * 210
 
     class Stops(Inline):
-        def run(self, folder: str, run_id: str, tasks: Iterator[Task]) -> Iterator[Record]:
-            for number, task in enumerate(tasks):
+        def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record]]:
+            for number, ended in enumerate(super().run(assignments)):
                 if number == n_units // 2:
                     raise KeyboardInterrupt
-                yield execute(folder, run_id, task)
+                yield ended
 
     warm(Inline())
     with folder() as runs:

@@ -7,8 +7,8 @@ import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from zarr.core.buffer import Buffer, default_buffer_prototype
@@ -17,7 +17,7 @@ from zarr.storage import LocalStore
 from daskab.errors import IncompleteError
 from daskab.run import driver, records, workspace
 from daskab.run.executors.inline import Inline
-from daskab.run.records import Failure, Record, Task
+from daskab.run.records import Assignment, Failure, Record
 from daskab.run.tasks import execute
 
 WRITES = ("disk full", "killed before", "killed after", "torn", "vanished")
@@ -108,17 +108,22 @@ class FaultyExecutor(Inline):
         self.most = most
         self.end = end
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure]:  # type: ignore[override]
-        wanted: list[Any] = list(tasks)
-        self.random.shuffle(wanted)
-        for task in wanted:
-            if self.most == 0:
-                raise {"killed": Killed(), "interrupted": KeyboardInterrupt()}.get(self.end, IncompleteError("lost"))
-            self.most -= 1
-            if self.random.random() < self.fails:
-                yield Failure(task.key, "on purpose")
-                continue
-            record = execute(folder, run_id, task)
-            if self.random.random() < self.repeats:
-                record = execute(folder, run_id, task)
-            yield record
+    def run(  # type: ignore[override]
+        self, assignments: Iterable[Assignment | None]
+    ) -> Iterator[tuple[Assignment, Record | Failure]]:
+        stream = iter(assignments)
+        while wanted := list(takewhile(lambda given: given is not None, stream)):
+            self.random.shuffle(wanted)
+            for given in wanted:
+                assert given is not None
+                if self.most == 0:
+                    ends = {"killed": Killed(), "interrupted": KeyboardInterrupt()}
+                    raise ends.get(self.end, IncompleteError("lost"))
+                self.most -= 1
+                if self.random.random() < self.fails:
+                    yield given, Failure(given.task.key, "on purpose")
+                    continue
+                record = execute(*given)
+                if self.random.random() < self.repeats:
+                    record = execute(*given)
+                yield given, record

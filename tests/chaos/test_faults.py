@@ -172,7 +172,7 @@ class Faults(RuleBasedStateMachine):
 TestFaults = Faults.TestCase
 TestFaults.settings = settings(
     max_examples=SCHEDULES,
-    stateful_step_count=3,
+    stateful_step_count=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -384,10 +384,11 @@ def test_partial_files_are_ignored(copy: Path, done: Outcome) -> None:
 
 def test_what_changes_behind_a_running_run_is_refused_and_mended_by_the_next(copy: Path, done: Outcome) -> None:
     class Gremlin(Logged):
-        def run(self, folder, run_id, tasks):  # type: ignore[no-untyped-def]
-            yield from super().run(folder, run_id, tasks)
-            if self.did[-1:] == ["round-2-000001"]:
-                (Path(folder) / "evidence.zarr" / "contributions/c/0/1/0/0/0").unlink(missing_ok=True)
+        def run(self, assignments):  # type: ignore[no-untyped-def]
+            for ended in super().run(assignments):
+                if self.did[-1:] == ["round-2-000001"]:
+                    (copy / "evidence.zarr" / "contributions/c/0/1/0/0/0").unlink(missing_ok=True)
+                yield ended
 
     (copy / "records" / "round-2-000001.json").unlink()
     with pytest.raises(IntegrityError, match="contributions-000001 wrote has changed since; run again"):

@@ -93,7 +93,7 @@ def test_tasks_that_failed_are_an_error_where_they_matter(outcome: Outcome, tmp_
     )
     for required, code, expected in ((None, 3, [Error]), (3, 3, [Error]), (2, 0, [])):
         results = Results("job", ["m"], required)
-        results.add(unsealed)
+        results.add("m", unsealed)
         assert results.code == code
         write_junit(results, tmp_path / "j.xml")
         _, (case,) = read(tmp_path / "j.xml")

@@ -104,8 +104,8 @@ def test_a_full_disk_ends_the_log_and_not_the_run(call: Call, tmp_path: Path) ->
 def test_whatever_is_said_is_one_line(tmp_path: Path) -> None:
     why = "two\nlines, \ud800 and \x00"
     with Log(str(tmp_path / "log")) as log:
-        log.fail(Failure("round-0-000001", why))
+        log.of("m").fail(Failure("round-0-000001", why))
     (line,) = (tmp_path / "log").read_bytes().splitlines()
     assert json.loads(line)["why"] == why
     with Log(None) as log:
-        log.fail(Failure("round-0-000001", why))
+        log.of("m").fail(Failure("round-0-000001", why))

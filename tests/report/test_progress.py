@@ -17,8 +17,10 @@ from daskab.run.records import Failure, Record, Task
 RECORD = Record.of(Task("round", 0), "", 5, 5, 0, 0.1)
 
 
-def go_through(display: ProgressDisplay) -> None:
-    with display:
+def go_through(shown: ProgressDisplay) -> None:
+    """Of a name that would be markup."""
+    with shown:
+        display = shown.of("[/job]/m")
         display.begin("0123456789abcdef", "begun")
         display.stage("attack", 1, 0)
         display.advance(RECORD)
@@ -30,10 +32,10 @@ def go_through(display: ProgressDisplay) -> None:
 
 
 def shown_off_a_terminal(every: float | None = 0.0, **options: bool) -> list[str]:
-    """Of a name that would be markup, in lines longer than the console is wide."""
+    """In lines longer than the console is wide."""
     out = io.StringIO()
     console = Console(file=out, width=20, **options)
-    go_through(ProgressDisplay("[/job]/m", console) if every is None else ProgressDisplay("[/job]/m", console, every))
+    go_through(ProgressDisplay(console) if every is None else ProgressDisplay(console, every))
     return [re.sub(r"\d:\d\d:\d\d", "TIME", line) for line in out.getvalue().splitlines()]
 
 
@@ -58,7 +60,8 @@ def test_a_short_run_off_a_terminal_says_nothing_but_failures() -> None:
 
 def test_no_attack_exists() -> None:
     out = io.StringIO()
-    with ProgressDisplay("m", Console(file=out, width=80), every=0.0) as display:
+    with ProgressDisplay(Console(file=out, width=80), every=0.0) as shown:
+        display = shown.of("m")
         display.stage("round 1", 2, 0)
         display.known(SoFar(None, None, 3))
     assert out.getvalue() == "m: round 1, no attack exists, 3 inputs open, 0 of 2 tasks\n"
@@ -92,7 +95,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}], ids=["colour", "NO_COLOR"])
 def test_on_a_terminal_it_is_a_bar(environment: dict[str, str], terminals: list[Terminal]) -> None:
     terminals.append(Terminal(**environment))
-    go_through(ProgressDisplay("[/job]/m", terminals[0].console))
+    go_through(ProgressDisplay(terminals[0].console))
     screen = terminals[0].read()
     words = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
     for said in ("[/job]/m: round 1 ", "  3 certified, attack 5, 1 inputs open", " 2/3 ", " left in stage"):
@@ -103,5 +106,5 @@ def test_on_a_terminal_it_is_a_bar(environment: dict[str, str], terminals: list[
 
 def test_on_a_dumb_terminal_it_is_lines(terminals: list[Terminal]) -> None:
     terminals.append(Terminal(TERM="dumb"))
-    go_through(ProgressDisplay("[/job]/m", terminals[0].console))
+    go_through(ProgressDisplay(terminals[0].console))
     assert terminals[0].read().splitlines() == [FAILED]

@@ -99,8 +99,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 def test_what_is_not_a_number(outcome: Outcome, tmp_path: Path) -> None:
     certificate = replace(outcome.certificate, inputs_required=None, attack=None)
     results = Results("tiny", ["none exists", 'no "thresholds"\\\n'], None)
-    results.add(replace(outcome, certificate=replace(certificate, no_attack_exists=True)))
-    results.add(replace(outcome, certificate=replace(certificate, delta=None)))
+    results.add("none exists", replace(outcome, certificate=replace(certificate, no_attack_exists=True)))
+    results.add('no "thresholds"\\\n', replace(outcome, certificate=replace(certificate, delta=None)))
     write_textfile(results, tmp_path / "tiny.prom")
     found = samples(tmp_path / "tiny.prom")
     assert found["daskab_inputs_required", "tiny", "none exists"] == math.inf

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from daskab.errors import JobError
 from daskab.run.batches import EVEN_TASKS, LONGEST_SECONDS, MOST_TASKS, fewest, items, nodes
 from daskab.run.certify import make_question
-from daskab.run.driver import run_question
-from daskab.run.executors.inline import Inline
+from daskab.run.driver import Drive
 from daskab.run.job import bound_options
 
 
@@ -50,5 +49,5 @@ def test_no_stage_has_too_many_tasks(tmp_path: Path) -> None:
     model = mixed_model(2, 10)
     bound = bound_options(method="fixed", slices=150)
     with pytest.raises(JobError, match=r"run.batch: 2 cuts 226500 units into more than 100000 tasks; 12 makes 20000"):
-        run_question(make_question(model, bound, ATTACK), model, tmp_path, Inline(), batch=2)
+        Drive(make_question(model, bound, ATTACK), model, tmp_path, batch=2)
     assert not list(tmp_path.iterdir())

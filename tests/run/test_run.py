@@ -16,12 +16,13 @@ from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment,
 
 from daskab import BusyError, IntegrityError, JobError, certify, save_model
 from daskab.run.certify import make_question
-from daskab.run.driver import Outcome, run_question
+from daskab.run.driver import Drive, Outcome
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import BoundOptions
 from daskab.run.lease import one_writer
 from daskab.run.progress import Begun, Progress, SoFar, Watchers
+from daskab.run.queue import answer
 from daskab.run.records import Record
 from daskab.run.workspace import open_workspace
 
@@ -95,7 +96,7 @@ def test_batching_leaves_no_trace(
 @pytest.mark.parametrize("batch", [None, 12])
 def test_a_plan_sized_by_timing_leaves_no_trace(batch: int | None, whole: dict[str, Outcome], tmp_path: Path) -> None:
     question = make_question(MODEL, FIXED, ATTACK)
-    outcome = run_question(question, MODEL, tmp_path, Inline(), batch=batch)
+    outcome = answer(Drive(question, MODEL, tmp_path, batch=batch), Inline())
     plan = open_workspace(outcome.folder).plan
     assert batch in (None, plan.batch)
     assert sealed(outcome) == sealed(whole["fixed"])
@@ -219,7 +220,7 @@ def test_one_writer_a_run(tmp_path: Path) -> None:
     question = make_question(MODEL, FIXED, ATTACK)
     with one_writer(tmp_path / question.run_id):
         with pytest.raises(BusyError, match=question.run_id) as caught:
-            run_question(question, MODEL, tmp_path, Inline())
+            answer(Drive(question, MODEL, tmp_path), Inline())
         assert caught.value.exit_code == 75
         assert not (tmp_path / question.run_id / "plan.json").exists()
     assert ask(MODEL, FIXED, tmp_path).sealed
@@ -251,7 +252,7 @@ def test_progress_hears_of_every_task(tmp_path: Path) -> None:
     one, another = Listener(), Listener()
     question = make_question(MODEL, ADAPTIVE, ATTACK)
     ask(MODEL, ADAPTIVE, tmp_path, Logged(3))
-    outcome = run_question(question, MODEL, tmp_path, Inline(), progress=Watchers(one, another))
+    outcome = answer(Drive(question, MODEL, tmp_path, progress=Watchers(one, another)), Inline())
     assert vars(one) == vars(another)
     assert one.begun == [(question.run_id, "resumed")]
     assert sum(total for _, total, _ in one.stages) == n_tasks(outcome)
@@ -259,7 +260,7 @@ def test_progress_hears_of_every_task(tmp_path: Path) -> None:
     assert len(one.tasks) == n_tasks(outcome) - 3
     assert [name for name, _, _ in one.stages][:3] == ["contributions", "attack", "joint attack"]
     found = Listener()
-    run_question(question, MODEL, tmp_path, Inline(), progress=found)
+    answer(Drive(question, MODEL, tmp_path, progress=found), Inline())
     assert vars(found) == vars(Listener()) | {"begun": [(question.run_id, "found")]}
 
 
@@ -267,7 +268,7 @@ def test_progress_hears_of_every_task(tmp_path: Path) -> None:
 def test_progress_hears_what_is_certified_so_far(bound: BoundOptions, tmp_path: Path) -> None:
     told = Listener()
     question = make_question(MODEL, bound, ATTACK)
-    certificate = run_question(question, MODEL, tmp_path, Inline(), progress=told).certificate
+    certificate = answer(Drive(question, MODEL, tmp_path, progress=told), Inline()).certificate
     assert told.begun == [(question.run_id, "begun")]
     assert told.so_far[0] == (1, certificate.attack_inputs, MODEL.n_inputs)
     assert told.so_far[-1] == (certificate.inputs_required, certificate.attack_inputs, certificate.open_inputs)
@@ -277,7 +278,7 @@ def test_progress_hears_what_is_certified_so_far(bound: BoundOptions, tmp_path: 
 
 def test_of_a_model_without_thresholds_nothing_is_certified_so_far(tmp_path: Path) -> None:
     model, told = MODEL.replace(latent_low=None, latent_high=None), Listener()
-    run_question(make_question(model, FIXED, ATTACK), model, tmp_path, Inline(), progress=told)
+    answer(Drive(make_question(model, FIXED, ATTACK), model, tmp_path, progress=told), Inline())
     assert told.tasks
     assert not told.so_far
 

@@ -34,7 +34,7 @@ from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import bound_options
 from daskab.run.lease import Lease, held, one_writer
-from daskab.run.records import Record, Task
+from daskab.run.records import Assignment, Record
 from daskab.run.status import look_at
 from daskab.verify.run import verify_run
 
@@ -100,12 +100,12 @@ def test_the_bytes_of_a_run_on_a_disk(runs: Path, on_disk: bytes) -> None:
 class Frozen(Logged):
     """Wakes up after some tasks when the lease has run out."""
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
-        for record in super().run(folder, run_id, tasks):
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record]]:
+        for ended in super().run(assignments):
             with pytest.MonkeyPatch.context() as patch:
                 if len(self.did) == self.most:
                     patch.setattr(lease, "EXPIRY", -1.0)
-                yield record
+                yield ended
 
 
 @pytest.mark.slow

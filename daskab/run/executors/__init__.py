@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from daskab.run.cluster import ClusterOptions
-from daskab.run.records import Failure, Record, Task
+from daskab.run.records import Assignment, Failure, Record
 
 
 class Executor(Protocol):
-    """Runs the independent tasks of a stage, in any order."""
+    """Runs independent tasks, in any order."""
 
     name: str  #: as in a job's ``[cluster]`` table
 
@@ -21,11 +21,12 @@ class Executor(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
-        """Yield each task's record when it is done; stop starting tasks when the caller stops asking.
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+        """Yield each task with its record when it is done; stop starting tasks when the caller stops asking.
 
-        A task that cannot be done is a failure; the others are done all the same. None comes every second or so
-        while there is nothing to tell, so that a caller who must stop can.
+        None among the assignments says that more may come once some of those given have ended. A task that cannot be
+        done is a failure; the others are done all the same. None comes every second or so while there is nothing to
+        tell, so that a caller who must stop can.
         """
         ...
 

@@ -19,7 +19,7 @@ from distributed.scheduler import NoWorkerError
 from daskab.errors import ClusterError, IncompleteError
 from daskab.run.executors.handshake import shake_hands
 from daskab.run.executors.patience import GLANCE, patiently
-from daskab.run.records import Failure, Record, Task
+from daskab.run.records import Assignment, Failure, Record
 from daskab.run.tasks import execute
 
 IN_FLIGHT = 4
@@ -95,7 +95,7 @@ class Cluster(ABC):
         self._client = None
         self._stack.close()
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record | Failure | None]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
         """Keep a bounded number of tasks with the scheduler and yield records as they finish.
 
         If the scheduler is lost, or all workers are and none comes back, the cluster is begun anew with what is not
@@ -108,12 +108,12 @@ class Cluster(ABC):
         IncompleteError
             If no cluster is left to go on with.
         """
-        waiting = iter(tasks)
+        waiting = iter(assignments)
         self._fruitless = 0
         while self._fruitless < CLUSTERS:
             self._fruitless += 1
-            lost: list[Task] = []
-            if (yield from self._run(folder, run_id, waiting, lost)):
+            lost: list[Assignment] = []
+            if (yield from self._run(waiting, lost)):
                 return
             self.__exit__()
             waiting = chain(lost, waiting)
@@ -122,87 +122,97 @@ class Cluster(ABC):
         )
 
     def _run(
-        self, folder: str, run_id: str, waiting: Iterator[Task], lost: list[Task]
-    ) -> Generator[Record | Failure | None, None, bool]:
+        self, waiting: Iterator[Assignment | None], lost: list[Assignment]
+    ) -> Generator[tuple[Assignment, Record | Failure] | None, None, bool]:
         """One cluster's part of `run`: whether it did all; if not, what it was given and did not do is in ``lost``.
 
-        A task that two workers died with may be innocent: others were with them. It is tried again at the end, by
-        itself; if that kills two more, or leaves no cluster twice, it is the culprit.
+        A task that two workers died with may be innocent: others were with them. It is tried again when nothing else
+        is left to do, by itself; if that kills two more, or leaves no cluster twice, it is the culprit.
         """
-        suspects: list[Task] = []
-        for ended in self._results(folder, run_id, waiting):
-            if ended is None:
-                yield None
-                continue
-            task, end = ended
-            if isinstance(end, Record):
-                self._fruitless = 0
-                yield end
-            else:
-                (lost if end == "lost" else suspects).append(task)
-        if lost:
-            lost.extend(suspects)
-            return False
-        for task in suspects:
-            yield (yield from self._alone(folder, run_id, task))
-        return True
+        while True:
+            suspects: list[Assignment] = []
+            for ended in self._results(waiting):
+                if ended is None:
+                    yield None
+                    continue
+                given, end = ended
+                if isinstance(end, Record):
+                    self._fruitless = 0
+                    yield given, end
+                else:
+                    (lost if end == "lost" else suspects).append(given)
+            if lost:
+                lost.extend(suspects)
+                return False
+            if not suspects:
+                return True
+            for given in suspects:
+                yield given, (yield from self._alone(given))
 
-    def _alone(self, folder: str, run_id: str, task: Task) -> Generator[None, None, Record | Failure]:
+    def _alone(self, given: Assignment) -> Generator[None, None, Record | Failure]:
         """Try a task with nothing beside it."""
         for _ in range(DEATHS_ALONE):
-            for ended in self._results(folder, run_id, iter([task]), alone=True):
+            for ended in self._results(iter([given]), alone=True):
                 if ended is None:
                     yield
                 elif isinstance(ended[1], Record):
                     return ended[1]
                 elif ended[1] == "killed":
-                    return Failure(task.key, "killed every worker it was given to, alone as well")
+                    return Failure(given.task.key, "killed every worker it was given to, alone as well")
             self.__exit__()
-        return Failure(task.key, "no worker was left whenever it was tried alone")
+        return Failure(given.task.key, "no worker was left whenever it was tried alone")
 
     def _results(
-        self, folder: str, run_id: str, waiting: Iterator[Task], *, alone: bool = False
-    ) -> Iterator[tuple[Task, End] | None]:
+        self, waiting: Iterator[Assignment | None], *, alone: bool = False
+    ) -> Iterator[tuple[Assignment, End] | None]:
         """Tasks as they end, None while none does; no more are handed over once one is lost."""
         ended: SimpleQueue[Any] = SimpleQueue()
-        running: dict[str, tuple[Task, Any]] = {}
-        task = next(waiting, None)
-        if task is None:
+        running: dict[str, tuple[Assignment, Any]] = {}
+        given = next(waiting, None)
+        if given is None:
             return
         yield from self.begin()
         threads, looked, seen = 0, -math.inf, time.monotonic()
         lost = False
-        while running or (task is not None and not lost):
+        while True:
+            if given is None and not running and not lost:
+                given = next(waiting, None)
+            if not running and (given is None or lost):
+                break
             now = time.monotonic()
             if now - looked >= GLANCE:
-                try:
-                    threads, looked = (yield from self._threads(folder)), time.monotonic()
-                except OSError:
+                threads, looked = (yield from self._threads()), time.monotonic()
+            while not lost and len(running) < IN_FLIGHT * threads:
+                given = given or next(waiting, None)
+                if given is None:
+                    break
+                if not (yield from self._meet(given.folder)):
                     threads = 0
-                if threads:
-                    seen = time.monotonic()
-            while task is not None and not lost and len(running) < IN_FLIGHT * threads:
+                    break
                 # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
-                key = f"{run_id}-{task.key}{'-alone' * alone}"
-                future = self._client.submit(execute, folder, run_id, task, key=key, pure=False)
-                running[key] = task, future
+                key = f"{given.run_id}-{given.task.key}{'-alone' * alone}"
+                future = self._client.submit(execute, *given, key=key, pure=False)
+                running[key] = given, future
                 future.add_done_callback(ended.put)
-                task = next(waiting, None)
-            if time.monotonic() - seen > self.patience:
-                yield from ((given, "lost") for given, _ in running.values())
+                given = None
+            if threads:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > self.patience:
+                yield from ((gone, "lost") for gone, _ in running.values())
                 running.clear()
-                break
+                lost = True
+                continue
             try:
                 future = ended.get(timeout=GLANCE if running else GLANCE / 10)
             except Empty:
                 yield None
                 continue
-            given, _ = running.pop(future.key)
+            done, _ = running.pop(future.key)
             end = yield from self._end(future)
             lost = lost or end == "lost"
-            yield given, end
-        if task is not None:
-            yield task, "lost"
+            yield done, end
+        if given is not None:
+            yield given, "lost"
 
     def _end(self, future: Any) -> Generator[None, None, End]:
         """How a task ended; its own errors are raised."""
@@ -219,25 +229,31 @@ class Cluster(ABC):
             return "lost"
         return record
 
-    def _threads(self, folder: str) -> Generator[None, None, int]:
-        """Threads of all workers there are; before any work for a run, those are met.
+    def _threads(self) -> Generator[None, None, int]:
+        """Threads of all workers there are; none if the scheduler does not answer."""
+        try:
+            threads: dict[str, int] = yield from patiently(self._client.nthreads, self.patience)
+        except (OSError, CancelledError):
+            return 0
+        return sum(threads.values())
+
+    def _meet(self, folder: str) -> Generator[None, None, bool]:
+        """Meet the workers there are before any work for a run; False if one of them, or the scheduler, went away.
+
+        Whoever comes later may die of its first task meanwhile, and asking the dead takes half a minute.
 
         Raises
         ------
-        OSError
-            If the scheduler or a worker does not answer.
         ClusterError
             If a worker must not be given tasks.
         """
-        try:
-            threads: dict[str, int] = yield from patiently(self._client.nthreads, self.patience)
-        except CancelledError:
-            return 0
-        # Whoever comes later may die of its first task meanwhile, and asking the dead takes half a minute.
-        if threads and folder not in self._met:
-            yield from shake_hands(self._client, folder)
+        if folder not in self._met:
+            try:
+                yield from shake_hands(self._client, folder)
+            except (OSError, CancelledError):
+                return False
             self._met.add(folder)
-        return sum(threads.values())
+        return True
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Self
 
-from daskab.run.records import Record, Task
+from daskab.run.records import Assignment, Record
 from daskab.run.tasks import execute
 
 
@@ -20,7 +20,8 @@ class Inline:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, folder: str, run_id: str, tasks: Iterable[Task]) -> Iterator[Record]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record]]:
         """Do each task when its record is asked for."""
-        for task in tasks:
-            yield execute(folder, run_id, task)
+        for given in assignments:
+            assert given is not None  # all that was given before has ended
+            yield given, execute(*given)
