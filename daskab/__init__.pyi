@@ -15,9 +15,12 @@ from .model.importers.gpy import from_gpy
 from .model.importers.gpytorch import from_gpytorch
 from .model.importers.sklearn import from_sklearn
 from .model.laplace import GPClassifier
-from .model.npz import load_model, save_model
+from .model.linear import LinearModel
+from .model.logistic import fit_logistic
+from .model.npz import load_linear_model, load_model, save_model
 from .run.certificate import Certificate
 from .run.certify import certify
+from .run.linear import certify_linear
 
 __all__ = [
     "BoundError",
@@ -29,14 +32,18 @@ __all__ = [
     "IntegrityError",
     "JobError",
     "KernelExpansion",
+    "LinearModel",
     "ModelError",
     "__version__",
     "certify",
+    "certify_linear",
     "datasets",
+    "fit_logistic",
     "from_gpflow",
     "from_gpy",
     "from_gpytorch",
     "from_sklearn",
+    "load_linear_model",
     "load_model",
     "save_model",
 ]

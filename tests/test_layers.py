@@ -20,6 +20,7 @@ ROOMS = [
     "files",
     "datasets",
     "model",
+    "linear",
     "bound",
     "joint",
     "attack",
@@ -29,7 +30,7 @@ ROOMS = [
     "report",
     "cli",
 ]
-PURE = {"bound", "joint", "attack", "recheck"}
+PURE = {"linear", "bound", "joint", "attack", "recheck"}
 # Weigh gigabytes and clash: `library` imports them, where a model of one is given.
 HEAVY = {"GPy", "gpflow", "gpytorch", "tensorflow", "torch"}
 FORBIDDEN_IN_PURE = {

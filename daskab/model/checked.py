@@ -1,8 +1,10 @@
-"""What a model is made of: arrays of finite numbers and names, checked, each complaint in one line."""
+"""What any model is made of: arrays of finite numbers and names, checked, each complaint in one line; its digest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,3 +68,37 @@ def names(names: Sequence[str], d: int) -> tuple[str, ...]:
         wrong = next(n for n in given if not n.isprintable())
         raise ModelError(f"input_names: {wrong!r} has characters that cannot be printed")
     return given
+
+
+def check_box(lower: Array, upper: Array, input_names: Sequence[str]) -> None:
+    """ModelError unless every input's lower edge (D,) is at most its upper."""
+    wrong = np.flatnonzero(lower > upper)
+    if wrong.size:
+        j = int(wrong[0])
+        raise ModelError(f"lower: input {input_names[j]} (index {j}) has lower {lower[j]:g} above upper {upper[j]:g}")
+
+
+def check_thresholds(low: float | None, high: float | None) -> None:
+    """ModelError unless there are both, in order and a finite distance apart, or neither."""
+    if (low is None) != (high is None):
+        raise ModelError("latent_low, latent_high: one is given without the other; give both or neither")
+    if low is None or high is None:
+        return
+    if not low < high:
+        raise ModelError(f"latent_low: {low:g} is not below latent_high {high:g}")
+    if high - low == np.inf:
+        raise ModelError(f"latent_low, latent_high: {low:g} and {high:g} are too far apart")
+
+
+def digest_of(title: str, arrays: Mapping[str, NDArray[Any]], input_names: Sequence[str]) -> str:
+    """SHA-256 over a title, every array's name, shape and little-endian bytes, and the inputs' names."""
+    h = hashlib.sha256(f"{title}\n".encode())
+    parts = {**arrays, "input_names": np.frombuffer("\0".join(input_names).encode(), dtype=np.uint8)}
+    for name in sorted(parts):
+        a = np.ascontiguousarray(parts[name])
+        little = a.astype(a.dtype.newbyteorder("<"), copy=False)
+        if little.dtype.kind == "f":
+            little = little + 0.0  # -0.0 and 0.0 are one number
+        h.update(f"{name} {little.dtype.str} {little.shape}\n".encode())
+        h.update(little.tobytes())
+    return h.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -11,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from daskab.errors import ModelError
-from daskab.model.checked import Array, names, numbers, optional, positive, shaped
+from daskab.model.checked import (
+    Array,
+    check_box,
+    check_thresholds,
+    digest_of,
+    names,
+    numbers,
+    optional,
+    positive,
+    shaped,
+)
 from daskab.model.probes import mismatch
 
 # Above this, sums of M terms could overflow before their error bound is taken.
@@ -134,9 +143,9 @@ class KernelExpansion:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
-        self._check_box()
+        check_box(self.lower, self.upper, self.input_names)
         self._check_distances()
-        self._check_thresholds()
+        check_thresholds(self.latent_low, self.latent_high)
         with np.errstate(over="ignore"):
             total = float(np.sum(np.abs(self.weights)) * self.variance)
         if not total <= LARGEST_WEIGHT:
@@ -233,30 +242,11 @@ class KernelExpansion:
         return out
 
     def _digest(self) -> str:
-        """SHA-256 over what the certificate depends on: every array's name, shape and little-endian bytes."""
-        h = hashlib.sha256(b"daskab model 1\n")
-        parts = self.arrays()
-        parts["lengthscale"] = self.lengthscale
+        """SHA-256 over what the certificate depends on."""
+        parts = self.arrays() | {"lengthscale": self.lengthscale}
         for name in UNCERTIFIED:
             parts.pop(name, None)
-        parts["input_names"] = np.frombuffer("\0".join(self.input_names).encode(), dtype=np.uint8)
-        for name in sorted(parts):
-            a = np.ascontiguousarray(parts[name])
-            little = a.astype(a.dtype.newbyteorder("<"), copy=False)
-            if little.dtype.kind == "f":
-                little = little + 0.0  # -0.0 and 0.0 are one number
-            h.update(f"{name} {little.dtype.str} {little.shape}\n".encode())
-            h.update(little.tobytes())
-        return h.hexdigest()
-
-    def _check_box(self) -> None:
-        wrong = np.flatnonzero(self.lower > self.upper)
-        if wrong.size:
-            j = int(wrong[0])
-            raise ModelError(
-                f"lower: input {self.input_names[j]} (index {j}) has lower {self.lower[j]:g} above upper "
-                f"{self.upper[j]:g}"
-            )
+        return digest_of("daskab model 1", parts, self.input_names)
 
     def _check_distances(self) -> None:
         with np.errstate(over="ignore"):
@@ -269,15 +259,6 @@ class KernelExpansion:
                 f"lengthscale: input {self.input_names[j]} (index {j}) has {self.lengthscale[j]:g}, but its box and "
                 f"centres reach over {reach[j]:g}; more than {LARGEST_DISTANCE:g} lengthscales"
             )
-
-    def _check_thresholds(self) -> None:
-        low, high = self.latent_low, self.latent_high
-        if (low is None) != (high is None):
-            raise ModelError("latent_low, latent_high: one is given without the other; give both or neither")
-        if low is not None and high is not None and not low < high:
-            raise ModelError(f"latent_low: {low:g} is not below latent_high {high:g}")
-        if self.delta == np.inf:
-            raise ModelError(f"latent_low, latent_high: {low:g} and {high:g} are too far apart")
 
     def _check_probes(self) -> None:
         if self.probe_points is None or self.probe_latents is None:

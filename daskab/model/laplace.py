@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from daskab.errors import DataError
 from daskab.model.expansion import KernelExpansion
 from daskab.model.inducing import project
 from daskab.model.thresholds import percentile_thresholds
+from daskab.model.training import box_edges, check_finite, data_errors, two_classes
 
 Array = NDArray[np.float64]
 
@@ -124,12 +122,12 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
             If X and y do not fit together, are not finite, hold other than two classes, or a parameter is out
             of range.
         """
-        with _data_errors("X, y"):
+        with data_errors("X, y"):
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
-        _check_finite(points)
-        self.classes_, target = _two_classes(labels)
+        check_finite(points)
+        self.classes_, target = two_classes(labels)
         self._check_parameters(points.shape[0])
-        lower, upper = _box(self.box, points)
+        lower, upper = box_edges(self.box, points)
 
         centres = points
         weights, mode = self._laplace(points, target)
@@ -168,9 +166,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
             If X does not fit the model or is not finite.
         """
         check_is_fitted(self)
-        with _data_errors("X"):
+        with data_errors("X"):
             points = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        _check_finite(points)
+        check_finite(points)
         return self.model_.latent(points)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -241,50 +239,3 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         m = self.inducing_points
         if m is not None and not (isinstance(m, Integral) and 1 <= m <= n):
             raise DataError(f"inducing_points: {m} is not a whole number from 1 to the {n} training points")
-
-
-@contextmanager
-def _data_errors(field: str) -> Iterator[None]:
-    """scikit-learn's complaints about the data as daskab's, on one line."""
-    try:
-        yield
-    except ValueError as error:
-        raise DataError(f"{field}: {' '.join(str(error).split())}") from None
-
-
-def _check_finite(points: Array) -> None:
-    # Not left to scikit-learn, whose message does not say where.
-    bad = np.argwhere(~np.isfinite(points))
-    if bad.size:
-        i, j = bad[0]
-        raise DataError(f"X: {points[i, j]} at row {i}, column {j}; NaN and inf are not accepted")
-
-
-def _two_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The two label values, sorted, and each point's index into them."""
-    # Two of the messages keep the wording that scikit-learn's estimator checks look for.
-    kind = type_of_target(labels)
-    if kind == "unknown":
-        raise DataError(f"y: Unknown label type, dtype {labels.dtype}; give numbers, booleans or strings")
-    if kind != "binary":
-        raise DataError(f"y: Only binary classification is supported. The type of the target is {kind}.")
-    classes, target = np.unique(labels, return_inverse=True)
-    if classes.size != 2:
-        raise DataError(f"y: holds 1 class, {classes[0]}; expected 2")
-    return classes, target
-
-
-def _box(box: tuple[ArrayLike, ArrayLike] | None, points: Array) -> tuple[Array, Array]:
-    """Edges (D,) of the box."""
-    if box is None:
-        return points.min(axis=0), points.max(axis=0)
-    d = points.shape[1]
-    try:
-        lower, upper = (np.broadcast_to(np.asarray(edge, dtype=np.float64), (d,)) for edge in box)
-    except (TypeError, ValueError):
-        raise DataError(f"box: is not a pair (lower, upper), each a number or of shape ({d},)") from None
-    wrong = np.flatnonzero(~((lower <= upper) & np.isfinite(lower) & np.isfinite(upper)))
-    if wrong.size:
-        j = int(wrong[0])
-        raise DataError(f"box: input {j} has edges {lower[j]:g} and {upper[j]:g}, not finite lower <= upper")
-    return lower, upper

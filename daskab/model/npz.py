@@ -6,6 +6,7 @@ import io
 import os
 import zipfile
 import zlib
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,10 +15,13 @@ from numpy.typing import NDArray
 from daskab.errors import ModelError
 from daskab.files import path_at, write_atomically
 from daskab.model.expansion import KernelExpansion
+from daskab.model.linear import LinearModel
 
 REQUIRED = ("centres", "weights", "lengthscale", "lower", "upper")
 SCALARS = ("variance", "constant", "latent_low", "latent_high", "accuracy")
 PROBES = ("probe_points", "probe_latents")
+REQUIRED_OF_LINEAR = ("coefficients", "lower", "upper")
+SCALARS_OF_LINEAR = ("intercept", "latent_low", "latent_high", "accuracy")
 TEXTS = ("input_names", "provenance")
 
 UNREADABLE = (
@@ -54,6 +58,53 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         If the file is absent, not an ``.npz``, truncated, pickled, its arrays do not make a model, or the model
         does not agree with its probes.
     """
+    given = _read(path, REQUIRED, (*SCALARS, *PROBES))
+    try:
+        return KernelExpansion(**given)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def load_linear_model(path: str | os.PathLike[str]) -> LinearModel:
+    """Read a linear model from an ``.npz`` that `save_model` wrote.
+
+    Parameters
+    ----------
+    path : path to the file
+        Keys ``coefficients``, ``lower``, ``upper`` (D,); optionally ``intercept``, ``latent_low``, ``latent_high``,
+        ``accuracy``, ``input_names`` (D,) and a text ``provenance``. Other keys are ignored.
+
+    Returns
+    -------
+    LinearModel
+
+    Raises
+    ------
+    ModelError
+        As by `load_model`.
+    """
+    given = _read(path, REQUIRED_OF_LINEAR, SCALARS_OF_LINEAR)
+    try:
+        return LinearModel(**given)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def save_model(model: KernelExpansion | LinearModel, path: str | os.PathLike[str]) -> None:
+    """Write a model in the neutral format, atomically: a reader sees all of it or none.
+
+    Parameters
+    ----------
+    model : KernelExpansion or LinearModel
+    path : where to; an existing file is replaced
+    """
+    content = io.BytesIO()
+    np.savez(content, **cast("dict[str, Any]", model.arrays()))
+    write_atomically(path_at(path), content.getvalue())
+
+
+def _read(path: str | os.PathLike[str], required: Sequence[str], optional: Sequence[str]) -> dict[str, Any]:
+    """What is in a model's file, by the names of the model's parts; ModelError if it is no such file."""
     where = path_at(path)
     try:
         # Opened here, for numpy leaves a file that it cannot read open.
@@ -61,7 +112,7 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
             archive = np.load(handle, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ModelError(f"{path}: is a single .npy array, expected an .npz model")
-            wanted = (*REQUIRED, *SCALARS, *PROBES, *TEXTS)
+            wanted = (*required, *optional, *TEXTS)
             arrays: dict[str, NDArray[Any]] = {k: archive[k] for k in wanted if k in archive.files}
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
@@ -72,7 +123,7 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
     except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(f"{path}: not a readable .npz model ({reason})") from None
-    missing = [k for k in REQUIRED if k not in arrays]
+    missing = [k for k in required if k not in arrays]
     if missing:
         raise ModelError(f"{path}: lacks {', '.join(missing)}")
     given: dict[str, Any] = dict(arrays)
@@ -84,20 +135,4 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         if arrays["provenance"].ndim != 0 or arrays["provenance"].dtype.kind != "U":
             raise ModelError(f"{path}: provenance: is not one text")
         given["provenance"] = str(arrays["provenance"])
-    try:
-        return KernelExpansion(**given)
-    except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
-
-
-def save_model(model: KernelExpansion, path: str | os.PathLike[str]) -> None:
-    """Write a model in the neutral format, atomically: a reader sees all of it or none.
-
-    Parameters
-    ----------
-    model : KernelExpansion
-    path : where to; an existing file is replaced
-    """
-    content = io.BytesIO()
-    np.savez(content, **cast("dict[str, Any]", model.arrays()))
-    write_atomically(path_at(path), content.getvalue())
+    return given

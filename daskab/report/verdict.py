@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskab.run.certificate import Certificate
+from daskab.run.certificate import LINEAR, Certificate
 
 REST = {
     "sum": "",
@@ -50,7 +50,9 @@ def verdict(certificate: Certificate, classes: tuple[str, str] | None = None, no
         lines.append("Attack: none was found.")
     if certificate.exact and attack is not None:
         lines.append("Exact: the attack changes no more than is proved to be needed.")
-    if certificate.inputs_required_by_sum is not None:
+    if certificate.proved_by == "range":
+        lines.append("The latent does not reach both thresholds anywhere in the box.")
+    elif certificate.inputs_required_by_sum is not None and certificate.method != LINEAR:  # whose bounds are exact
         lines.append(
             f"Alone, the sum of the one-{noun} bounds proves {certificate.inputs_required_by_sum}, with perfect bounds "
             f"{certificate.inputs_required_at_best}; ours are {looseness(certificate)}.{REST[certificate.proved_by]}"

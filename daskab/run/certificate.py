@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 
 SCHEMA = "daskab certificate 3"
 
+LINEAR = "linear"
+"""The method of a linear model's certificate, which is exact and made at once, without a run."""
+
 
 @dataclass(frozen=True, eq=False)
 class Attack:
@@ -116,11 +119,13 @@ class Certificate:
         return self.no_attack_exists or (self.attack is not None and self.attack.n_inputs == self.inputs_required)
 
     @property
-    def proved_by(self) -> Literal["sum", "pairs", "sets"]:
-        """What proves ``inputs_required``: the sum of one-input bounds, or a search over several inputs."""
+    def proved_by(self) -> Literal["sum", "range", "pairs", "sets"]:
+        """What proves ``inputs_required``: the sum of one-input bounds, a linear latent's range, or a search."""
         excluded = len(self.input_names) if self.inputs_required is None else self.inputs_required - 1
         if self.inputs_required == self.inputs_required_by_sum:
             return "sum"
+        if self.method == LINEAR:
+            return "range"
         return "pairs" if self.inputs_excluded_by_pairs == excluded else "sets"
 
     @property

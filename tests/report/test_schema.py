@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from examples import mixed_model
 
-from daskab import KernelExpansion, certify
+from daskab import KernelExpansion, LinearModel, certify, certify_linear
 from daskab.cli import main
 from daskab.run.certificate import SCHEMA
 
@@ -39,6 +39,15 @@ def test_every_kind_of_certificate_fits(model: Callable[[], KernelExpansion], me
     said = json.loads(certify(model(), method=method, slices=3).to_json())
     jsonschema.validate(said, schema)
     assert said["schema"] == SCHEMA == schema["title"]
+    assert set(schema["properties"]) == set(said)
+
+
+@pytest.mark.parametrize(
+    "thresholds", [{}, {"latent_low": 0.5, "latent_high": 1.5}, {"latent_low": -9.0, "latent_high": 9.0}]
+)
+def test_so_does_a_linear_models(thresholds: dict[str, float], schema: Any) -> None:
+    said = json.loads(certify_linear(LinearModel([1.0, 2.0], [0, 0], [1, 1], **thresholds)).to_json())
+    jsonschema.validate(said, schema)
     assert set(schema["properties"]) == set(said)
 
 
