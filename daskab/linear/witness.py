@@ -49,16 +49,18 @@ def _pair(linear: ExactLinear, low: float, high: float, moved: list[int], shared
     change = sum((linear.largest[j] - linear.least[j] for j in moved), Fraction(0))
     # Both of what is missing at least for x', and at most for x, are counted from where all inputs are at their least.
     nearest, farthest = max(Fraction(high) - begin - change, Fraction(0)), min(Fraction(low) - begin, room)
-    missing = (nearest + farthest) / 2
+    aim = missing = (nearest + farthest) / 2
     for j in shared:
         w, width = linear.coefficients[j], linear.largest[j] - linear.least[j]
-        if width == 0 or missing <= 0:
+        if width == 0:
             break
-        begin_at = at_least(linear, j)
-        x[j] = float(at_largest(linear, j) if width <= missing else begin_at + missing / w)
+        begin_at, whole = at_least(linear, j), width <= missing
+        x[j] = float(at_largest(linear, j) if whole else begin_at + missing / w)
         if w * (Fraction(float(x[j])) - begin_at) > missing:
             x[j] = math.nextafter(x[j], begin_at)  # those that follow can add, not take away
         missing -= w * (Fraction(float(x[j])) - begin_at)
+        if not whole and nearest <= aim - missing <= farthest:
+            break
     x_prime = x.copy()
     for j in moved:
         x_prime[j] = float(at_largest(linear, j))

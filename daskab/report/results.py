@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from daskab.run.baseline import CertifiedBaseline
 from daskab.run.certificate import Certificate
 from daskab.run.driver import Outcome
 
@@ -32,6 +33,7 @@ class Result:
     seconds: float = 0.0
     outcome: Outcome | None = None
     accuracy: float | None = None
+    baseline: CertifiedBaseline | None = None  #: what the model is compared with
     error: str | None = None  #: what ended the job here
 
 
@@ -62,9 +64,14 @@ class Results:
         """A model's turn has come."""
         self._clocks[model] = time.monotonic()
 
-    def add(self, model: str, outcome: Outcome, accuracy: float | None = None) -> None:
-        """A model has an outcome; ``accuracy`` is the model's own, if known."""
-        self._results[model] = Result(model, self._seconds(model), outcome, accuracy)
+    def add(
+        self, model: str, outcome: Outcome, accuracy: float | None = None, baseline: CertifiedBaseline | None = None
+    ) -> None:
+        """A model has an outcome; ``accuracy`` is the model's own, if known.
+
+        The baseline beside it is told, and is not among what the job requires.
+        """
+        self._results[model] = Result(model, self._seconds(model), outcome, accuracy, baseline)
         self.code = max(self.code, exit_code(outcome.certificate, self.require_inputs))
 
     def stop(self, code: int, error: str) -> None:

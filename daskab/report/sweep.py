@@ -41,7 +41,13 @@ SAID: dict[str, tuple[Any, str]] = {
     "nodes": (np.nan, "nodes bounded"),
     "run": ("", "name of the run directory"),
 }
-"""What is told of each point: what stands where it is not known, and what it means."""
+OF_BASELINE: dict[str, tuple[Any, str]] = {
+    "baseline_certified": (np.nan, "inputs an attacker of the baseline must change, exactly"),
+    "baseline_no_attack_exists": (False, "whether no attack on the baseline exists at all"),
+    "baseline_accuracy": (np.nan, "share of the test points the baseline classifies correctly"),
+}
+"""What is told of each point, and of the baseline beside it if there is one: what stands where it is not known, and
+what it means."""
 
 
 def sweep_dataset(job: Job, told: Sequence[Told]) -> xr.Dataset:
@@ -56,7 +62,7 @@ def sweep_dataset(job: Job, told: Sequence[Told]) -> xr.Dataset:
     assert len(told) == math.prod(shape)  # the order of `Job.points`
     dims = ("model", *axes)
     variables = {}
-    for name, (missing, meaning) in SAID.items():
+    for name, (missing, meaning) in (SAID | (OF_BASELINE if job.baseline else {})).items():
         values = np.array([one.get(name, missing) for one in told], dtype=object if missing == "" else type(missing))
         variables[name] = (dims, values.reshape(shape), {"long_name": meaning})
     coordinates = {"model": _coordinate([model.name for model in job.models])}
@@ -85,6 +91,13 @@ def told_of(result: Result) -> Told:
         "nodes": spent.get("nodes"),
         "run": folder.name,
     }
+    if result.baseline is not None:
+        beside = result.baseline
+        known |= {
+            "baseline_certified": beside.certificate.inputs_required,
+            "baseline_no_attack_exists": beside.certificate.no_attack_exists,
+            "baseline_accuracy": beside.model.accuracy,
+        }
     return {name: value for name, value in known.items() if value is not None}
 
 
@@ -122,26 +135,41 @@ def describe_sweep(job: Job, told: Sequence[Told]) -> Table:
     """One line a point; those that no other beats in accuracy and certified inputs at once are marked."""
     table = Table(box=None)
     several = len(job.models) > 1
-    for column in (*(["model"] if several else []), *job.sweep.axes, "accuracy", "certified", "attack", "seconds", ""):
+    beside = [] if job.baseline is None else [f"{job.baseline.kind}: accuracy", "certified"]
+    for column in (
+        *(["model"] if several else []),
+        *job.sweep.axes,
+        "accuracy",
+        "certified",
+        "attack",
+        "seconds",
+        *beside,
+        "",
+    ):
         table.add_column(column, justify="right")
     best = pareto((one.get("accuracy", math.nan), _robustness(one)) for one in told)
     for point, one, is_best in zip(job.points(), told, best, strict=True):
         words = [
             *([point.model.name] if several else []),
             *map(said, point.values.values()),
-            f"{one['accuracy']:.3f}" if "accuracy" in one else "",
+            _accuracy(one),
             _certified(one),
             str(one.get("attack", "")),
             f"{one['task_seconds']:.1f}" if "task_seconds" in one else "",
+            *([_accuracy(one, "baseline_"), _certified(one, "baseline_")] if beside else []),
             "*" if is_best else "",
         ]
         table.add_row(*map(Text, words))
     return table
 
 
-def _certified(one: Told) -> str:
-    number = "no attack" if one.get("no_attack_exists") else str(one.get("certified", ""))
-    return number if one.get("complete", True) else f"{number} so far"
+def _accuracy(one: Told, of: str = "") -> str:
+    return f"{one[f'{of}accuracy']:.3f}" if f"{of}accuracy" in one else ""
+
+
+def _certified(one: Told, of: str = "") -> str:
+    number = "no attack" if one.get(f"{of}no_attack_exists") else str(one.get(f"{of}certified", ""))
+    return number if of or one.get("complete", True) else f"{number} so far"
 
 
 def _robustness(one: Told) -> float:

@@ -19,7 +19,7 @@ from daskab.errors import JobError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.data import DataOptions
 from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, wrong
-from daskab.run.sweep import OF_FITS, SweepOptions, Values, said
+from daskab.run.sweep import OF_DATA, OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
 
 Root = TypeVar("Root", bound=Section)
@@ -52,6 +52,16 @@ class TrainedModel(Section):
 
     name: Name
     file: BesideJob
+
+
+class BaselineOptions(Section):
+    """``[baseline]``: what fitted models are compared with, on their data and with their percentile, certified exactly.
+
+    ``logistic`` is a logistic regression; ``C`` divides its L2 penalty, as in scikit-learn.
+    """
+
+    kind: Literal["logistic"]
+    C: Positive = 1.0
 
 
 class BoundOptions(Section):
@@ -119,6 +129,16 @@ _Models = tuple[Annotated[_Model, Discriminator(_kind)], ...]
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What models fitted to the same data, with the same percentile, are compared with."""
+
+    name: str
+    options: BaselineOptions
+    data: DataOptions
+    percentile: float
+
+
+@dataclass(frozen=True)
 class Point:
     """One model to be certified, and how: a ``[[model]]`` with one combination of what the job sweeps over."""
 
@@ -127,6 +147,7 @@ class Point:
     model: FittedModel | TrainedModel
     data: DataOptions | None
     bound: BoundOptions
+    baseline: Baseline | None  #: of a model that is fitted, where the job has one
 
 
 class Job(Section):
@@ -135,6 +156,7 @@ class Job(Section):
     name: Name
     data: DataOptions | None = None
     models: _Models = Field(alias="model", strict=False)
+    baseline: BaselineOptions | None = None
     bound: BoundOptions = BoundOptions()
     attack: AttackOptions = AttackOptions()
     run: RunOptions = RunOptions()
@@ -152,8 +174,10 @@ class Job(Section):
         to_fit = [i for i, model in enumerate(self.models) if isinstance(model, FittedModel)]
         if to_fit and self.data is None:
             raise wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))
-        if self.data and not to_fit:
-            raise wrong("not used, as every model has a file", ("data",))
+        for section in (name for name in ("data", "baseline") if getattr(self, name) and not to_fit):
+            raise wrong("not used, as every model has a file", (section,))
+        if self.baseline and self.baseline.kind in names:
+            raise wrong("this is what the [baseline] is called", ("model", names.index(self.baseline.kind), "name"))
         for name in (name for name in self.sweep.axes if name in OF_FITS and len(to_fit) < len(self.models)):
             at = next(i for i in range(len(self.models)) if i not in to_fit)
             raise wrong(f"only models that are fitted have one, and model[{at}] has a file", ("sweep", name))
@@ -171,11 +195,21 @@ class Job(Section):
     def _point(self, model: FittedModel | TrainedModel, values: Values) -> Point:
         name = ",".join([model.name, *(f"{key}={said(value)}" for key, value in values.items())])
         of_fit = {key: None if value == "dense" else value for key, value in values.items()}
-        data = self.data
+        data, baseline = self.data, None
         if isinstance(model, FittedModel):
             assert data is not None  # a fit without data is refused
             model, data = _with(model, of_fit), _with(data, of_fit)
-        return Point(name, values, model, data, _with(self.bound, of_fit))
+            baseline = self._baseline(data, model.percentile, values)
+        return Point(name, values, model, data, _with(self.bound, of_fit), baseline)
+
+    def _baseline(self, data: DataOptions, percentile: float, values: Values) -> Baseline | None:
+        """The one for a fit's data, named after what the sweep says of that."""
+        if self.baseline is None:
+            return None
+        name = ",".join([self.baseline.kind, *(f"{key}={said(values[key])}" for key in OF_DATA if key in values)])
+        if len({model.percentile for model in self.models if isinstance(model, FittedModel)}) > 1:
+            name += f",percentile={said(percentile)}"
+        return Baseline(name, self.baseline, data, percentile)
 
 
 def _with(section: Root, values: Mapping[str, object]) -> Root:
@@ -235,6 +269,7 @@ def bound_options(**given: object) -> BoundOptions:
 
 _TABLES = {
     "data": DataOptions,
+    "baseline": BaselineOptions,
     "bound": BoundOptions,
     "attack": AttackOptions,
     "run": RunOptions,

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from daskab._version import VERSION
+from daskab.datasets.points import Dataset
 from daskab.files import make_folder, reaching
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.data import DataOptions, prepared
-from daskab.run.job import BoundOptions, FittedModel, Job
+from daskab.run.job import Baseline, BoundOptions, FittedModel, Job
 from daskab.run.plan import canonical_json
 from daskab.run.sweep import Values
 
@@ -31,6 +32,7 @@ class JobModel:
     noun: str  #: what an input is called
     bound: BoundOptions  #: how it is to be certified
     values: Values  #: what a sweep says of it
+    baseline: Baseline | None  #: what it is compared with
 
 
 def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -> Iterator[JobModel]:
@@ -50,14 +52,14 @@ def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -
                     make_folder(path.parent)
                     save_model(fit(data, spec), path)
                 model = load_model(path)
-            yield JobModel(point.name, model, data.pair, data.noun, point.bound, point.values)
+            yield JobModel(point.name, model, data.pair, data.noun, point.bound, point.values, point.baseline)
         else:
-            yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values)
+            yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values, None)
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:
     """Name of a kept fit: a hash of all it depends on."""
-    return hashlib.sha256(canonical_json(_depends_on(data, spec)).encode()).hexdigest()[:16]
+    return key_of(depends_on(data, spec.model_dump(exclude={"name"})))
 
 
 def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
@@ -76,8 +78,20 @@ def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
     )
     classifier.fit(train.X, train.y)
     accuracy = float(np.mean((classifier.model_.latent(test.X) > 0.0) == test.y))
-    made_of = {
-        **_depends_on(data, spec),
+    made_of = depends_on(data, spec.model_dump(exclude={"name"})) | about(data, train, test)
+    return classifier.model_.replace(
+        input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(made_of)
+    )
+
+
+def key_of(depends: dict[str, Any]) -> str:
+    """The hash that names a fit by all it depends on."""
+    return hashlib.sha256(canonical_json(depends).encode()).hexdigest()[:16]
+
+
+def about(data: DataOptions, train: Dataset, test: Dataset) -> dict[str, Any]:
+    """What else a fit's provenance says of its data."""
+    return {
         "title": data.entry.title,
         "licence": data.entry.licence,
         "citation": data.entry.citation,
@@ -85,16 +99,14 @@ def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
         "test_rows": len(test.y),
         "zero_and_one": None if train.span is None else train.span.tolist(),
     }
-    return classifier.model_.replace(
-        input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(made_of)
-    )
 
 
-def _depends_on(data: DataOptions, spec: FittedModel) -> dict[str, Any]:
+def depends_on(data: DataOptions, model: dict[str, Any]) -> dict[str, Any]:
+    """All that a fit depends on: data, what is asked of the model, versions."""
     versions = {
         "daskab": VERSION,
         "numpy": np.__version__,
         "scipy": version("scipy"),
         "sklearn": version("scikit-learn"),
     }
-    return {"data": data.facts(), "model": spec.model_dump(exclude={"name"}), "versions": versions}
+    return {"data": data.facts(), "model": model, "versions": versions}

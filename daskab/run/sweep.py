@@ -16,9 +16,10 @@ Values = dict[str, Value]
 
 MOST_POINTS = 10_000
 
-OF_FITS = ("lengthscale", "variance", "inducing_points", "classes", "pool", "train_size", "seed")
+OF_DATA = ("classes", "pool", "train_size", "seed")
+OF_FITS = ("lengthscale", "variance", "inducing_points", *OF_DATA)
 OF_BOUNDS = ("slices", "rtol")
-"""Keys that say how a model is fitted, and those that say how it is bounded."""
+"""Keys that say what a model is fitted to, those that say how, the data among it, and how it is bounded."""
 
 
 class SweepOptions(Section):

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from examples import Call, write_job
+from examples import Call, snapshot, write_job
 
 from daskab.cli.signals import signals
 from daskab.report.sweep import pareto
+from daskab.run.certificate import Certificate
 from daskab.run.job import read_job
 from daskab.run.records import Record
 
@@ -45,6 +46,51 @@ def test_a_sweep_is_one_dataset(job: Path, call: Call, tmp_path: Path) -> None:
     table = said.out.splitlines()[-7:]
     assert table[0].split() == ["model", "slices", "accuracy", "certified", "attack", "seconds"]
     assert [line.split()[:2] for line in table[1:5]] == [["one", "2"], ["one", "5"], ["two", "2"], ["two", "5"]]
+
+
+WINE = """\
+name = "wine"
+[data]
+source = "wine"
+classes = ["class_1", "class_0"]
+train_size = 60
+[baseline]
+kind = "logistic"
+[[model]]
+name = "m"
+lengthscale = 4.0
+inducing_points = 1
+[bound]
+method = "fixed"
+slices = 2
+[attack]
+starts = 1
+[sweep]
+lengthscale = [4.0, 5.0]
+seed = [0, 1]
+"""
+
+
+def test_the_baseline_stands_beside_every_point_of_its_data(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "wine.toml").write_text(WINE)
+    said = call("run", "wine.toml")
+    assert said.code == 0, said.err
+    swept = xr.open_zarr(tmp_path / "runs" / "sweeps" / "wine.zarr").load()
+    for name in ("baseline_certified", "baseline_accuracy"):
+        assert np.array_equal(swept[name].sel(lengthscale=4.0), swept[name].sel(lengthscale=5.0))
+        assert swept[name].sel(seed=0, lengthscale=4.0) != swept[name].sel(seed=1, lengthscale=4.0)
+    assert not swept.baseline_no_attack_exists.any()
+    kept = sorted((tmp_path / "runs" / "baselines").iterdir())
+    certificates = [Certificate.from_json(path.read_text(), str(path)) for path in kept]
+    assert sorted(c.inputs_required for c in certificates) == sorted(swept.baseline_certified.values[0, 0])
+    for seed in (0, 1):
+        assert said.out.count(f"wine/logistic,seed={seed} (linear, 13 inputs, accuracy 0.9") == 1
+    table = said.out.splitlines()[-7:-2]
+    assert table[0].split()[-5:] == ["attack", "seconds", "logistic:", "accuracy", "certified"]
+    assert all(f"{swept.baseline_accuracy.values[0, 0, i % 2]:.3f}" in line for i, line in enumerate(table[1:]))
+    before = snapshot(tmp_path / "runs" / "baselines")
+    assert call("run", "wine.toml").code == 0
+    assert snapshot(tmp_path / "runs" / "baselines") == before
 
 
 def test_what_is_stopped_is_kept_so_far_and_completed_by_the_same_command(

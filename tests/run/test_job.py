@@ -492,6 +492,44 @@ def test_without_a_sweep_every_model_is_one_point(write) -> None:
     ]
 
 
+BASELINE = '[baseline]\nkind = "logistic"\n'
+
+
+def test_one_baseline_for_each_data_and_percentile(write) -> None:
+    other = '[[model]]\nname = "n"\nlengthscale = 3\npercentile = 10.0\n'
+    points = read_job(write(f"{FITTED}{other}{BASELINE}C = 0.5\n{SWEEP}pool = [2, 4]\n")).points()
+    baselines = list(dict.fromkeys(p.baseline for p in points))
+    assert [(b.name, b.percentile, b.data.pool, b.options.C) for b in baselines if b is not None] == [
+        (f"logistic,pool={pool},seed=1,percentile={percentile}", percentile, pool, 0.5)
+        for percentile in (5, 10)
+        for pool in (2, 4)
+    ]
+    assert all(p.baseline is not None and p.baseline.data == p.data for p in points)
+
+
+def test_a_model_with_a_file_has_no_baseline(write) -> None:
+    points = read_job(write(f'{FITTED}[[model]]\nname = "n"\nfile = "n.npz"\n{BASELINE}')).points()
+    assert [p.baseline and p.baseline.name for p in points] == ["logistic", None]
+    assert [p.baseline for p in read_job(write(FITTED)).points()] == [None]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{FITTED}[baseline]\n", "9: baseline.kind: missing"),
+        (f"{FITTED}[baseline]\nkind = 'svm'", "10: baseline.kind: 'svm' is not 'logistic'"),
+        (f"{FITTED}{BASELINE}C = 0", "11: baseline.C: 0 is not greater than 0"),
+        (f"{FITTED}{BASELINE}c = 1", "11: baseline.c: unknown key; known: kind, C"),
+        (f"{TRAINED}{BASELINE}", "5: baseline: not used, as every model has a file"),
+        (FITTED.replace('"m"', '"logistic"') + BASELINE, "7: model[0].name: this is what the [baseline] is called"),
+    ],
+)
+def test_a_wrong_baseline_is_refused(write, text: str, said: str) -> None:
+    with pytest.raises(JobError) as caught:
+        read_job(write(text))
+    assert str(caught.value).endswith(f":{said}")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
