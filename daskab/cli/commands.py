@@ -150,6 +150,8 @@ def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
     """Print what a model of a job came to."""
     model = item.model
     headline(f"{job.name}/{item.name}", f"{model.n_centres} centres, {model.n_inputs} inputs", model.accuracy)
+    for note in item.notes:
+        click.echo(f"  Fit: {note}")
     click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
     state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
     click.echo(f"  Run: {outcome.folder} ({state})\n")

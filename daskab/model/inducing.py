@@ -29,9 +29,10 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from daskab.errors import DataError
+from daskab.errors import DataError, one_line
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,7 @@ JITTER = 1e-8
 NOISE_START = 1e-2
 NOISE_BOUNDS = (1e-4, 10.0)
 KMEANS_STARTS = 10
+OTHER_STARTS = 3
 MAX_STEPS = 500
 LINE_SEARCH_FAILED = 2  # scipy's status; 1 is the step limit
 TOLERANCE = 1e-6  # of the log likelihood a training point, between steps
@@ -55,14 +57,15 @@ def project(
     variance: float,
     box: tuple[ArrayLike, ArrayLike],
     random_state: int | np.random.RandomState | None = 0,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, list[str]]:
     r"""Project a latent mode onto few inducing points, and find the places for them.
 
     The places Z and the noise s maximise the likelihood of the mode under the DTC,
     :math:`\log N(\hat f \mid 0, K_{XZ} K_{ZZ}^{-1} K_{ZX} + sI)`, by L-BFGS-B from k-means centres. The
     result is :math:`f(x) = k(x, Z)\,w`, :math:`w = (s K_{ZZ} + K_{ZX} K_{XZ})^{-1} K_{ZX} \hat f`. A step
     costs O(N m^2 + N m D); there are at most ``MAX_STEPS``. Running out of them is no failure: places
-    short of the maximum make another model, and that one is certified as it stands.
+    short of the maximum make another model, and that one is certified as it stands. If the optimiser fails, it is
+    begun again from ``OTHER_STARTS`` random choices of training points, and the best places seen are kept.
 
     Parameters
     ----------
@@ -79,24 +82,20 @@ def project(
     box : tuple (lower, upper) of array_like, float or shape (D,)
         Z stays inside; in the units of each input.
     random_state : int, RandomState or None
-        Seed of k-means.
+        Seed of k-means, and of those choices.
 
     Returns
     -------
     Z : ndarray, shape (m, D)
         Inducing points, in the units of the inputs.
     weights : ndarray, shape (m,)
+    notes : list of str
+        What happened where the optimiser failed, and whether training points are too few to be different.
 
     Raises
     ------
     DataError
         If ``n_points`` is not between 1 and N, or the mode is not N finite values, not all of them zero.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the optimiser failed or stopped early. The result is then the best point seen, at worst the k-means
-        centres.
 
     Notes
     -----
@@ -106,9 +105,9 @@ def project(
     Examples
     --------
     >>> X = np.linspace(0.0, 1.0, 50)[:, None]
-    >>> Z, weights = project(X, np.sin(6.0 * X[:, 0]), 4, 0.5, 1.0, (0.0, 1.0))
-    >>> Z.shape, weights.shape
-    ((4, 1), (4,))
+    >>> Z, weights, notes = project(X, np.sin(6.0 * X[:, 0]), 4, 0.5, 1.0, (0.0, 1.0))
+    >>> Z.shape, weights.shape, notes
+    ((4, 1), (4,), [])
     """
     scale = np.asarray(lengthscale, dtype=np.float64)
     points = np.asarray(X, dtype=np.float64) / scale
@@ -125,12 +124,18 @@ def project(
 
     # One thread: with three or more, k-means adds partial sums in whatever order the threads finish.
     with threadpool_limits(limits=1):
-        kmeans = KMeans(n_points, n_init=KMEANS_STARTS, random_state=random_state).fit(points)
-        start = np.clip(np.asarray(kmeans.cluster_centers_, dtype=np.float64), lower, upper)
-        Z, noise = _climb(points, f, start, power, variance, lower, upper)
+        kmeans = KMeans(n_points, n_init=KMEANS_STARTS, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # that points are alike is said below
+            kmeans.fit(points)
+        climb = _Climb(points, f, power, variance, lower, upper)
+        notes = climb.with_fallback(kmeans.cluster_centers_, random_state)
+        if (different := len(np.unique(points, axis=0))) < n_points:
+            notes.append(f"inducing points: {n_points}, but only {different} training points are different")
+        Z, noise = climb.best_places, climb.best_noise
         # Back in the inputs' units a rounded place may stand an ulp outside the box.
         places = np.clip(Z * scale, *(np.asarray(edge, dtype=np.float64) for edge in box))
-        return places, dtc_weights(points, f, places / scale, noise, variance)
+        return places, dtc_weights(points, f, places / scale, noise, variance), notes
 
 
 def dtc_weights(X: Array, f: Array, Z: Array, noise: float, variance: float) -> Array:
@@ -214,53 +219,74 @@ class _Factors:
         return cls(cross, among, chol, basis[:n], root, weights)
 
 
-def _climb(
-    X: Array, f: Array, start: Array, power: float, variance: float, lower: Array, upper: Array
-) -> tuple[Array, float]:
-    """The places and the noise of the highest likelihood seen by L-BFGS-B from ``start``."""
-    n, (m, d) = X.shape[0], start.shape
-    # The climb's own coordinates are shares of the box: its steps then do not depend on anyone's units.
-    width = np.where(upper > lower, upper - lower, 1.0)
-    best = np.append(((start - lower) / width).ravel(), math.log(NOISE_START * power))
-    begun = best_value = -math.inf
+class _Climb:
+    """Climbs of the likelihood by L-BFGS-B, and the best that any of them saw.
 
-    def unpacked(theta: Array) -> tuple[Array, float]:
-        return lower + width * theta[:-1].reshape(m, d), math.exp(theta[-1])
+    Attributes
+    ----------
+    best_places : ndarray, shape (m, D)
+    best_noise : float
+    best_value : float
+        The log likelihood of those; -inf before the first that is finite.
+    """
 
-    def objective(theta: Array) -> tuple[float, Array]:
-        nonlocal begun, best, best_value
-        value, d_z, d_log_noise = log_likelihood(X, f, *unpacked(theta), variance)
-        gradient = np.append((d_z * width).ravel(), d_log_noise)
-        if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
-            raise FloatingPointError(f"log likelihood {value:g} or its gradient is not finite")
-        if begun == -math.inf:
-            begun = value
-        if value > best_value:
-            best, best_value = theta.copy(), value
-        return -value / n, -gradient / n
+    def __init__(self, X: Array, f: Array, power: float, variance: float, lower: Array, upper: Array) -> None:
+        self.X, self.f, self.power, self.variance, self.lower, self.upper = X, f, power, variance, lower, upper
+        # The climb's own coordinates are shares of the box: its steps then do not depend on anyone's units.
+        self.width = np.where(upper > lower, upper - lower, 1.0)
+        self.best_value = -math.inf
 
-    edges = [(0.0, float(free)) for free in np.tile(upper > lower, m)]
-    edges.append((math.log(NOISE_BOUNDS[0] * power), math.log(NOISE_BOUNDS[1] * power)))
-    trouble = ""
-    try:
-        result = minimize(
-            objective,
-            best,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=edges,
-            # The gradient's size says little over inputs of such different weight: stop by the value alone.
-            options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": TOLERANCE, "gtol": 0.0},
-        )
-        if result.status == LINE_SEARCH_FAILED:
-            trouble = str(result.message)
-    except (np.linalg.LinAlgError, FloatingPointError, ValueError) as error:  # ValueError: scipy met a NaN
-        trouble = str(error)
-    if trouble:
-        warnings.warn(
-            f"inducing points: the optimiser stopped early ({trouble}); kept the best places seen, "
-            f"log likelihood {best_value:g} against {begun:g} at the k-means centres",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return unpacked(best)
+    def with_fallback(self, centres: Array, random_state: int | np.random.RandomState | None) -> list[str]:
+        """Climb from k-means centres (m, D), and if that fails from elsewhere; notes of what happened."""
+        start = np.clip(np.asarray(centres, dtype=np.float64), self.lower, self.upper)
+        self.best_places, self.best_noise = start, NOISE_START * self.power
+        trouble, begun, reached = *self.climb(start), self.best_value
+        if not trouble:
+            return []
+        rng, others = check_random_state(random_state), 0
+        for _ in range(OTHER_STARTS):
+            rows = rng.choice(len(self.X), len(start), replace=False)
+            others += not self.climb(np.clip(self.X[rows], self.lower, self.upper))[0]
+        kept = "the k-means centres" if self.best_value == -math.inf else "the best places seen"
+        return [
+            f"inducing points: the optimiser stalled ({trouble}); of {OTHER_STARTS} other starts {others} came to an "
+            f"end; kept {kept}, log likelihood {self.best_value:.6g} against {reached:.6g} of the first try and "
+            f"{begun:.6g} at the k-means centres"
+        ]
+
+    def climb(self, start: Array) -> tuple[str, float]:
+        """What went wrong, or nothing, on the way from places (m, D), and the log likelihood there."""
+        n, (m, d) = self.X.shape[0], start.shape
+        begun = -math.inf
+
+        def unpacked(theta: Array) -> tuple[Array, float]:
+            return self.lower + self.width * theta[:-1].reshape(m, d), math.exp(theta[-1])
+
+        def objective(theta: Array) -> tuple[float, Array]:
+            nonlocal begun
+            places, noise = unpacked(theta)
+            value, d_z, d_log_noise = log_likelihood(self.X, self.f, places, noise, self.variance)
+            gradient = np.append((d_z * self.width).ravel(), d_log_noise)
+            if not (math.isfinite(value) and np.all(np.isfinite(gradient))):
+                raise FloatingPointError(f"log likelihood {value:g} or its gradient is not finite")
+            begun = value if begun == -math.inf else begun
+            if value > self.best_value:
+                self.best_places, self.best_noise, self.best_value = places, noise, value
+            return -value / n, -gradient / n
+
+        edges = [(0.0, float(free)) for free in np.tile(self.upper > self.lower, m)]
+        edges.append((math.log(NOISE_BOUNDS[0] * self.power), math.log(NOISE_BOUNDS[1] * self.power)))
+        shares = ((start - self.lower) / self.width).ravel()
+        try:
+            result = minimize(
+                objective,
+                np.append(shares, math.log(NOISE_START * self.power)),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=edges,
+                # The gradient's size says little over inputs of such different weight: stop by the value alone.
+                options={"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": TOLERANCE, "gtol": 0.0},
+            )
+        except (np.linalg.LinAlgError, FloatingPointError, ValueError) as error:  # ValueError: scipy met a NaN
+            return one_line(error), begun
+        return (one_line(RuntimeError(result.message)) if result.status == LINE_SEARCH_FAILED else ""), begun

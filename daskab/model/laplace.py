@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from daskab.errors import DataError
+from daskab.errors import DataError, one_line
 from daskab.model.expansion import KernelExpansion
 from daskab.model.inducing import project
+from daskab.model.marginal import Climber
 from daskab.model.thresholds import percentile_thresholds
 from daskab.model.training import box_edges, check_finite, data_errors, two_classes
 
@@ -22,6 +26,9 @@ Array = NDArray[np.float64]
 
 # The optimiser may move lengthscale and variance this far from the given values, up or down.
 OPTIMISE_FACTOR = 1e3
+
+MODE_MISSED = 1e-4
+"""At the mode the latent gives the probabilities it was made from; further off than this is told."""
 
 
 class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -58,6 +65,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         What is certified. Its inputs are named after the columns when X is a data frame.
     lengthscale_, variance_ : float
         The kernel's, given or optimised.
+    notes_ : tuple of str
+        What did not go as asked, such as an optimiser that stalled and what was kept instead; mostly empty.
     n_features_in_ : int
         D.
     feature_names_in_ : ndarray of str, shape (D,)
@@ -82,6 +91,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
     model_: KernelExpansion
     lengthscale_: float
     variance_: float
+    notes_: tuple[str, ...]
     n_features_in_: int
 
     def __init__(
@@ -119,8 +129,13 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         Raises
         ------
         DataError
-            If X and y do not fit together, are not finite, hold other than two classes, or a parameter is out
-            of range.
+            If X and y do not fit together, are not finite, hold other than two classes, a parameter is out of
+            range, or nothing finite comes of it.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Of each of the ``notes_``.
         """
         with data_errors("X, y"):
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
@@ -130,9 +145,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         lower, upper = box_edges(self.box, points)
 
         centres = points
-        weights, mode = self._laplace(points, target)
+        weights, mode, notes = self._laplace(points, target)
         if self.inducing_points is not None:
-            centres, weights = project(
+            centres, weights, of_projection = project(
                 points,
                 mode,
                 self.inducing_points,
@@ -141,11 +156,15 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 (lower, upper),
                 self.random_state,
             )
+            notes += of_projection
         latent = self._expansion(centres, weights, lower, upper).latent(points)
         low, high = percentile_thresholds(latent, self.percentile)
         if not low < high:
             raise DataError(f"X: latent mean is {low:g} at nearly every point, which leaves no thresholds")
         self.model_ = self._expansion(centres, weights, lower, upper, low, high)
+        self.notes_ = tuple(notes)
+        for note in notes:
+            warnings.warn(note, ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -195,18 +214,33 @@ class GPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _laplace(self, points: Array, target: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Dense weights t - pi and latent mode, both (N,); sets the kernel's two values."""
+    def _laplace(self, points: Array, target: NDArray[np.intp]) -> tuple[Array, Array, list[str]]:
+        """Dense weights t - pi and latent mode, both (N,), and notes; sets the kernel's two values."""
         reach = np.array([1.0 / OPTIMISE_FACTOR, OPTIMISE_FACTOR])
         amplitude = ConstantKernel(self.variance, self.variance * reach)
         shape = RBF(self.lengthscale, self.lengthscale * reach)
-        optimizer = "fmin_l_bfgs_b" if self.optimise else None
-        dense = GaussianProcessClassifier(amplitude * shape, optimizer=optimizer).fit(points, target)
-        fitted = dense.base_estimator_
+        climber = Climber(points, self.random_state)
+        dense = GaussianProcessClassifier(amplitude * shape, optimizer=climber if self.optimise else None)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):  # what overflows is found below
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of the range's edges, which the climber tells
+            try:
+                fitted = dense.fit(points, target).base_estimator_
+            except (np.linalg.LinAlgError, ValueError) as error:
+                if isinstance(error, DataError):
+                    raise
+                given = f"lengthscale {self.lengthscale:g} and variance {self.variance:g}"
+                raise DataError(f"X: nothing comes of {given} ({one_line(error)}); give values that fit it") from None
         self.variance_ = float(fitted.kernel_.k1.constant_value)
         self.lengthscale_ = float(fitted.kernel_.k2.length_scale)
         weights = np.asarray(fitted.y_train_ - fitted.pi_, dtype=np.float64)
-        return weights, fitted.kernel_(points) @ weights
+        mode = fitted.kernel_(points) @ weights
+        missed = float(np.max(np.abs(expit(mode) - fitted.pi_)))
+        if not missed <= MODE_MISSED:
+            climber.notes.append(
+                f"the search for the latent mode stopped short of it: probabilities are off by up to {missed:.2g}; "
+                "a smaller variance may help"
+            )
+        return weights, mode, climber.notes
 
     def _expansion(
         self,

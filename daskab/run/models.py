@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -34,6 +36,11 @@ class JobModel:
     values: Values  #: what a sweep says of it
     baseline: Baseline | None  #: what it is compared with
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What did not go as asked when it was fitted, as its provenance has it."""
+        return () if self.classes is None else tuple(json.loads(self.model.provenance or "{}").get("notes", ()))
+
 
 def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -> Iterator[JobModel]:
     """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``.
@@ -64,7 +71,10 @@ def fit_key(data: DataOptions, spec: FittedModel) -> str:
 
 def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
     """Fit one model to the training part of the data, and record its accuracy on the rest and what it is made of."""
-    from daskab.model.laplace import GPClassifier  # here, for a model that is there already does without scikit-learn
+    # Here, for a model that is there already does without scikit-learn.
+    from sklearn.exceptions import ConvergenceWarning
+
+    from daskab.model.laplace import GPClassifier
 
     train, test = prepared(data)
     classifier = GPClassifier(
@@ -76,9 +86,12 @@ def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
         percentile=spec.percentile,
         random_state=data.seed,
     )
-    classifier.fit(train.X, train.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the notes say the same, whenever the model is used
+        classifier.fit(train.X, train.y)
     accuracy = float(np.mean((classifier.model_.latent(test.X) > 0.0) == test.y))
     made_of = depends_on(data, spec.model_dump(exclude={"name"})) | about(data, train, test)
+    made_of |= {"notes": list(classifier.notes_)}
     return classifier.model_.replace(
         input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(made_of)
     )

@@ -103,7 +103,7 @@ def test_long_lengthscale_keeps_the_weights_accurate(digits):
 
 def test_climb_ends_no_lower_than_k_means(digits):
     X, mode, lower, upper = digits
-    Z, _ = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    Z, _, _ = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
     centres = KMeans(4, n_init=KMEANS_STARTS, random_state=0).fit(X / LENGTHSCALE).cluster_centers_
     noise = NOISE_START * np.mean(mode**2)
 
@@ -115,17 +115,17 @@ def test_climb_ends_no_lower_than_k_means(digits):
 
 def test_four_points_carry_most_of_the_mode(digits):
     X, mode, lower, upper = digits
-    Z, w = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    Z, w, _ = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
     residual = kernel(X, Z, LENGTHSCALE) @ w - mode
     assert np.std(residual) < 0.1 * np.std(mode)
 
 
 def test_places_stay_in_the_box(digits):
     X, mode, lower, upper = digits
-    Z, _ = project(X, mode, 5, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    Z, _, _ = project(X, mode, 5, LENGTHSCALE, VARIANCE, (lower, upper), 0)
     assert (Z >= lower).all()
     assert (Z <= upper).all()
-    Z, _ = project(X, mode, 5, LENGTHSCALE, VARIANCE, (0.2, 0.7), 0)
+    Z, _, _ = project(X, mode, 5, LENGTHSCALE, VARIANCE, (0.2, 0.7), 0)
     assert Z.min() >= 0.2
     assert Z.max() <= 0.7
 
@@ -134,8 +134,8 @@ def test_units_of_the_inputs_do_not_matter(digits):
     """Powers of two change no digit, so the result must be the same to the last bit."""
     X, mode, lower, upper = digits
     units = 2.0 ** (np.arange(X.shape[1]) % 7)
-    Z, w = project(X, mode, 3, LENGTHSCALE, VARIANCE, (lower, upper), 0)
-    Z_raw, w_raw = project(X * units, mode, 3, LENGTHSCALE * units, VARIANCE, (lower * units, upper * units), 0)
+    Z, w, _ = project(X, mode, 3, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    Z_raw, w_raw, _ = project(X * units, mode, 3, LENGTHSCALE * units, VARIANCE, (lower * units, upper * units), 0)
     assert np.array_equal(Z_raw, Z * units)
     assert np.array_equal(w_raw, w)
 
@@ -144,7 +144,7 @@ def test_frozen_input_stays(digits):
     X, mode, lower, upper = digits
     low, high = lower.copy(), upper.copy()
     low[3] = high[3] = 0.25
-    Z, _ = project(X, mode, 3, LENGTHSCALE, VARIANCE, (low, high), 0)
+    Z, _, _ = project(X, mode, 3, LENGTHSCALE, VARIANCE, (low, high), 0)
     assert (Z[:, 3] == 0.25).all()
 
 
@@ -159,44 +159,68 @@ def test_more_points_than_distinct_rows():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 4, axis=0)
     mode = np.repeat([1.0, -1.0, 0.5], 4)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # k-means says that there are too few
-        Z, w = project(X, mode, 5, 1.0, VARIANCE, (0.0, 1.0), 0)
+        warnings.simplefilter("error")
+        Z, w, notes = project(X, mode, 5, 1.0, VARIANCE, (0.0, 1.0), 0)
+    assert notes == ["inducing points: 5, but only 3 training points are different"]
     assert np.isfinite(w).all()
     assert np.allclose(kernel(X, Z) @ w, mode, atol=0.05)
 
 
-@pytest.mark.parametrize("error", [LinAlgError("not positive definite"), None])
-def test_failing_optimiser_leaves_the_best_seen_and_says_so(digits, monkeypatch, error):
-    """Breaks the likelihood after a few steps, by an exception and by a NaN."""
-    X, mode, lower, upper = digits
+ERRORS = [LinAlgError("not positive definite"), None]
+
+
+def breaking(monkeypatch, at, error):
+    """Breaks the likelihood at some of its evaluations, by an exception or by a NaN; what it saw at the others."""
     seen = []
+    count = iter(range(10**9))
 
     def breaks(*arguments):
         value, d_z, d_log_noise = log_likelihood(*arguments)
-        if len(seen) == 4:
+        if at(next(count)):
             if error is not None:
                 raise error
             value = np.nan
-        seen.append((value, arguments[2] * LENGTHSCALE))
+        else:
+            seen.append((value, arguments[2] * LENGTHSCALE))
         return value, d_z, d_log_noise
 
     monkeypatch.setattr(inducing, "log_likelihood", breaks)
-    with pytest.warns(ConvergenceWarning, match="optimiser stopped early .* kept the best places seen"):
-        Z, w = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
-    best = max(seen[:4], key=lambda pair: pair[0])[1]
-    assert np.allclose(Z, best, rtol=1e-12)
+    return seen
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_failing_optimiser_begins_again_elsewhere(digits, monkeypatch, error):
+    X, mode, lower, upper = digits[0][:60], digits[1][:60], *digits[2:]
+    seen = breaking(monkeypatch, lambda number: number == 4, error)
+    Z, w, notes = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    best = max(seen, key=lambda pair: pair[0])
+    assert best[0] > max(value for value, _ in seen[:4]) + 10.0
+    assert np.allclose(Z, best[1], rtol=1e-12)
     assert np.isfinite(w).all()
+    (note,) = notes
+    why = "not positive definite" if error else "log likelihood nan or its gradient is not finite"
+    assert note.startswith(
+        f"inducing points: the optimiser stalled ({why}); of 3 other starts 3 came to an end; kept the"
+    )
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_if_it_fails_there_too_the_best_seen_is_left(digits, monkeypatch, error):
+    X, mode, lower, upper = digits
+    seen = breaking(monkeypatch, lambda number: number >= 4, error)
+    with pytest.warns(ConvergenceWarning, match="of 3 other starts 0 came to an end; kept the best places seen"):
+        classifier = GPClassifier(LENGTHSCALE, VARIANCE, inducing_points=4, box=(lower, upper)).fit(X, mode > 0)
+    best = max(seen, key=lambda pair: pair[0])[1]
+    assert len(seen) == 4
+    assert np.allclose(classifier.model_.centres, best, rtol=1e-12)
+    assert len(classifier.notes_) == 1
 
 
 def test_optimiser_that_never_starts_leaves_the_k_means_centres(digits, monkeypatch):
     X, mode, lower, upper = digits
-
-    def breaks(*arguments):
-        raise LinAlgError("not positive definite")
-
-    monkeypatch.setattr(inducing, "log_likelihood", breaks)
-    with pytest.warns(ConvergenceWarning, match="not positive definite"):
-        Z, _ = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    breaking(monkeypatch, lambda number: True, ERRORS[0])
+    Z, _, notes = project(X, mode, 4, LENGTHSCALE, VARIANCE, (lower, upper), 0)
+    assert "0 came to an end; kept the k-means centres" in notes[0]
     centres = KMeans(4, n_init=KMEANS_STARTS, random_state=0).fit(X / LENGTHSCALE).cluster_centers_
     assert np.allclose(Z, centres * LENGTHSCALE, rtol=1e-9)
 

@@ -206,6 +206,7 @@ def test_prediction_checks_its_points():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the marginal likelihood is highest")  # on the toy data of the checks
 @parametrize_with_checks([GPClassifier(), GPClassifier(inducing_points=3), GPClassifier(optimise=True)])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     with threadpool_limits(limits=1):  # many threads on small matrices wait for each other where cores are shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,24 @@ def test_a_model_remembers_what_it_was_made_of(tmp_path: Path) -> None:
     assert model.digest == model.replace(provenance=None).digest
     assert model.replace(constant=1.0).provenance is None
     assert model.replace(accuracy=0.5).provenance == model.provenance
+
+
+def test_a_model_remembers_what_did_not_go_as_asked(tmp_path: Path) -> None:
+    """Whether it is fitted now or was before; not as a warning as well."""
+    (tmp_path / "wine.toml").write_text(
+        'name = "w"\n[data]\nsource = "wine"\nclasses = ["class_0", "class_2"]\ntrain_size = 40\n'
+        '[[model]]\nname = "m"\nlengthscale = 0.001\noptimise = true\n[[model]]\nname = "n"\nlengthscale = 1\n'
+    )
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            stalled, plain = job_models(read_job(tmp_path / "wine.toml"), tmp_path)
+        assert stalled.notes[0].startswith("the optimiser of the marginal likelihood stalled at the given values (")
+        assert (
+            f"lengthscale {stalled.model.lengthscale[0]:.6g} and variance {stalled.model.variance:.6g}"
+            in stalled.notes[0]
+        )
+        assert plain.notes == ()
 
 
 @pytest.mark.parametrize("wrong", [np.array(3.0), np.array(["a", "b"])])
