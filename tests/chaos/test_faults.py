@@ -29,7 +29,7 @@ from daskab.run.lease import one_writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 
-SCHEDULES = 201
+SCHEDULES = 201  # random ones, over 200
 MODEL = mixed_model(3, 2)
 OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=20, pair_nodes=20, set_nodes=0)
 CUT = (12, 2, 60)
@@ -169,11 +169,23 @@ class Faults(RuleBasedStateMachine):
             shutil.rmtree(self.runs)
 
 
-TestFaults = Faults.TestCase
-TestFaults.settings = settings(
-    max_examples=SCHEDULES,
+OPTIONS_OF_A_PART = settings(
+    max_examples=SCHEDULES // 3,
     stateful_step_count=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+# Three parts of one test, as pytest's processes share tests out by class.
+class TestFaults(Faults.TestCase):
+    settings = OPTIONS_OF_A_PART
+
+
+class TestMoreFaults(Faults.TestCase):
+    settings = OPTIONS_OF_A_PART
+
+
+class TestYetMoreFaults(Faults.TestCase):
+    settings = OPTIONS_OF_A_PART
