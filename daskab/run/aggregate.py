@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from daskab._version import VERSION
 from daskab.attack.attained import crosses_thresholds
-from daskab.bound.goals import trivial_bound
+from daskab.bound.goals import goals, trivial_bound
 from daskab.bound.nodes import BOUND, UNIT
 from daskab.bound.scaled import to_model_units
 from daskab.bound.topn import inputs_required, largest_sums, lower_side
@@ -103,6 +103,14 @@ def round_bounds(
             yield units, read(f"{at}/closed", rows), True
         else:
             yield units, np.full(units.size, trivial) if nodes is None else nodes[:, BOUND], False
+
+
+def goals_of(space: Workspace, attained: Array) -> Array:
+    """Goal (D,) of every input, from what is known to be attained; none where slices are fixed."""
+    q = space.plan.question
+    if q.rtol is None:
+        return np.full(q.n_inputs, np.inf)
+    return goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol)
 
 
 def enhanced_bound(space: Workspace, number: int) -> float:

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab.bound.goals import goals
 from daskab.bound.scaled import Scaled
 from daskab.errors import IntegrityError
 from daskab.files import make_folder, reaching, storage_of, write_atomically
@@ -25,6 +24,7 @@ from daskab.run.aggregate import (
     conclude,
     done_records,
     enhanced_bound,
+    goals_of,
     met_attack,
     required_by_all,
     required_by_sum,
@@ -187,7 +187,7 @@ class Drive:
         if on_time and model.delta is not None:
             on_time = yield from self.stage("joint attack", [Task("several", 0)])
         known = attack_found(self.space, self.done)
-        while on_time and rounds.prepare(self.space.evidence, plan, self.goal(known[0]), known[0], n_rounds):
+        while on_time and rounds.prepare(self.space.evidence, plan, goals_of(self.space, known[0]), known[0], n_rounds):
             self.look(n_rounds, known[0])
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
@@ -195,7 +195,7 @@ class Drive:
             if plan.question.method != "adaptive":
                 break
             known = met_in_round(self.space, self.done, n_rounds - 1, known)
-        units = unit_bounds(self.space, n_rounds, self.goal(known[0]), self.done)
+        units = unit_bounds(self.space, n_rounds, goals_of(self.space, known[0]), self.done)
         upper = units.bound.max(axis=(0, 2))
         on_time = on_time and (yield from self.enhance(upper))
         by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
@@ -220,7 +220,7 @@ class Drive:
         begun = time.monotonic()
         if self.space.model.delta is None or begun < self.next_look:
             return
-        units = unit_bounds(self.space, n_rounds, self.goal(attained), self.done)
+        units = unit_bounds(self.space, n_rounds, goals_of(self.space, attained), self.done)
         by_sum = required_by_sum(self.space, units.bound.max(axis=(0, 2)))
         self.tell(by_sum, several_attack(self.space, self.done), units.open_inputs)
         ended = time.monotonic()
@@ -232,13 +232,6 @@ class Drive:
         if self.space.model.delta is not None and so_far != self.told:
             self.told = so_far
             self.progress.known(so_far)
-
-    def goal(self, attained: Array) -> Array:
-        """Goal of every input, from what is known to be attained; none where slices are fixed."""
-        q = self.space.plan.question
-        if q.rtol is None:
-            return np.full(q.n_inputs, np.inf)
-        return goals(attained, self.space.scaled.amplitudes, self.space.model.delta, q.rtol)
 
     def enhance(self, upper: Array) -> Generator[list[Task], None, bool]:
         """Cut the input with the highest bound finer, over and over, lowering ``upper`` (D,); False if time ran out.

@@ -162,6 +162,11 @@ class Evidence:
             warnings.filterwarnings("ignore", message=r"Object at \S*\.partial is not recognized")
             zarr.consolidate_metadata(self._group.store)
 
+    def holds(self, name: str) -> bool:
+        """Whether an array was laid out."""
+        with self._readable(name):
+            return name in self._group
+
     def n_batches(self, name: str) -> int:
         """Tasks that fill an array: one a chunk."""
         array = self._array(name)

@@ -49,6 +49,13 @@ class Workspace:
         """The tasks of a round or enhancement that was laid out: one a chunk of what it fills."""
         return [Task(stage, b, number) for b in range(self.evidence.n_batches(FILLS[stage].format(number)))]
 
+    def laid_out(self, stage: str) -> int:
+        """How many rounds or enhancements of a stage were laid out."""
+        number = 0
+        while self.evidence.holds(FILLS[stage].format(number)):
+            number += 1
+        return number
+
 
 def create(folder: Path, plan: Plan, model: KernelExpansion) -> None:
     """Lay out a run directory. The plan is written last: where there is one, everything it needs is there."""

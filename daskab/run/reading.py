@@ -1,0 +1,109 @@
+"""A run read back for a report, sealed or not: nothing is written, a running one is not disturbed.
+
+Of a run that is not sealed, what its finished tasks prove is drawn from the evidence as the driver would if it stopped
+here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from daskab.errors import IntegrityError
+from daskab.run import joint
+from daskab.run.aggregate import (
+    UnitBounds,
+    conclude,
+    done_records,
+    enhanced_bound,
+    goals_of,
+    met_attack,
+    required_by_sum,
+    several_attack,
+    unit_bounds,
+)
+from daskab.run.certificate import Certificate, Witnesses
+from daskab.run.driver import read_sealed
+from daskab.run.records import recorded
+from daskab.run.store import MISSING
+from daskab.run.witnesses import attack_found, met_in_round
+from daskab.run.workspace import Workspace, open_workspace
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is known of a run."""
+
+    space: Workspace
+    certificate: Certificate
+    witnesses: Witnesses
+    units: UnitBounds  #: of every logical unit, before enhancements
+    sealed: bool  #: whether the certificate is final
+
+    @property
+    def spent(self) -> dict[str, Any]:
+        """What its provenance says of times and places; nothing where there is none."""
+        try:
+            said = json.loads((self.space.folder / "provenance.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return said if isinstance(said, dict) else {}
+
+
+def read_run(folder: Path) -> Reading:
+    """Read a run.
+
+    Parameters
+    ----------
+    folder : of a run, sealed or not
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    IntegrityError
+        If it is none, or what is read of it is damaged.
+    """
+    if not (folder / "plan.json").exists():
+        raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
+    space = open_workspace(folder)
+    return _final(space) if space.certificate.exists() else _so_far(space)
+
+
+def _final(space: Workspace) -> Reading:
+    certificate = read_sealed(space.folder, space.plan.question)
+    units = UnitBounds(space.evidence.read("bound"), space.evidence.read("status"))
+    upper = units.bound.max(axis=(0, 2))
+    if np.any(units.status == MISSING) or np.any(certificate.upper_bound > upper) or certificate.witnesses is None:
+        raise IntegrityError(
+            f"{space.evidence.path}: its bounds are not those of the certificate; "
+            f"run again, after removing {space.certificate}"
+        )
+    return Reading(space, certificate, certificate.witnesses, units, sealed=True)
+
+
+def _so_far(space: Workspace) -> Reading:
+    done = done_records(space, recorded(space.records))
+    known = attack_found(space, done)
+    n_rounds = space.laid_out("round")
+    if space.plan.question.method == "adaptive":
+        for number in range(n_rounds):
+            known = met_in_round(space, done, number, known)
+    units = unit_bounds(space, n_rounds, goals_of(space, known[0]), done)
+    upper = units.bound.max(axis=(0, 2))
+    for number in range(space.laid_out("enhancement")):
+        if all(task.key in done for task in space.tasks("enhancement", number)):
+            d, _ = space.evidence.enhancement(number)
+            upper[d] = min(upper[d], enhanced_bound(space, number))
+    rounds = [joint.Search(*space.evidence.joint_round(number)[1:]) for number in range(space.laid_out("joint"))]
+    together = joint.conclude(space, rounds, done)
+    attack = met_attack(space.model, several_attack(space, done), together)
+    by_sum = required_by_sum(space, upper)
+    certificate = conclude(space, units, upper, known, by_sum, attack, together, done, all_done=False)
+    return Reading(space, certificate, known[1], units, sealed=False)
