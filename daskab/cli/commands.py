@@ -16,7 +16,7 @@ from daskab.cli.data import data
 from daskab.cli.importing import import_model
 from daskab.cli.parameters import FilePath, Finite, Folder
 from daskab.cli.printing import indent, show
-from daskab.cli.reporting import explain_input
+from daskab.cli.reporting import explain_input, write_report
 from daskab.cli.signals import signals
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
@@ -84,6 +84,7 @@ def daskab() -> None:
 daskab.add_command(import_model)
 daskab.add_command(data)
 daskab.add_command(explain_input)
+daskab.add_command(write_report)
 
 
 @daskab.command()

@@ -6,12 +6,51 @@ from pathlib import Path
 
 import click
 
-from daskab.cli.parameters import Folder
-from daskab.cli.printing import show
+from daskab.cli.parameters import FilePath, Folder
+from daskab.cli.printing import indent, show
+from daskab.errors import DaskabError
 from daskab.files import reaching
 from daskab.report.explain import describe_explanation, explain, input_of
+from daskab.report.results import INCOMPLETE
 from daskab.run.plan import canonical_json
 from daskab.run.reading import read_run
+
+
+@click.command("report")
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=Folder(exists=True))
+@click.option(
+    "-o",
+    "--output",
+    type=FilePath(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    default=Path("report"),
+    show_default=True,
+    help="Where to write index.html and its figures.",
+)
+def write_report(folders: tuple[Path, ...], output: Path) -> int:
+    """Write runs, or sweeps (runs/sweeps/JOB.zarr), as one HTML page: 0 if all are sealed and complete, else 3.
+
+    The page needs nothing but itself. Its figures are also beside it, as SVG and PNG.
+    """
+    try:
+        from daskab.report.page.parts import Section
+        from daskab.report.page.run import run_section
+        from daskab.report.page.sweep import read_sweep, sweep_section
+        from daskab.report.page.write import write_page
+    except ImportError:
+        raise DaskabError("a report needs the packages jinja2 and matplotlib: pip install 'daskab[report]'") from None
+    sections: list[Section] = []
+    for folder in dict.fromkeys(folders):
+        with reaching(folder):
+            if folder.suffix == ".zarr":
+                sections.append(sweep_section(read_sweep(folder), f"sweep-{len(sections)}"))
+            else:
+                sections.append(run_section(read_run(folder)))
+    page = write_page(sections, output)
+    for section in sections:
+        click.echo(f"{section.title}\n{indent(section.warning or section.verdict[0])}")
+    click.echo(f"{page}")
+    return 0 if all(section.complete for section in sections) else INCOMPLETE
 
 
 @click.command("explain")

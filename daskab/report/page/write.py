@@ -1,0 +1,35 @@
+"""A page and its figures, written to a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from daskab._version import VERSION
+from daskab.files import make_folder, write_atomically
+from daskab.report.page.parts import Section
+
+PAGE = "index.html"
+
+
+def page_text(sections: Sequence[Section]) -> str:
+    """The page, which loads nothing from anywhere."""
+    here = files("daskab.report.page")
+    page, look = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css"))
+    # Names of inputs, classes and jobs are a person's own and may be anything.
+    jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja.from_string(page).render(sections=sections, look=look, version=VERSION)
+
+
+def write_page(sections: Sequence[Section], folder: Path) -> Path:
+    """Write the figures to a folder, which is made, and then the page."""
+    text = page_text(sections)
+    make_folder(folder)
+    for picture in (p for section in sections for part in section.parts for p in part.pictures):
+        write_atomically(folder / f"{picture.name}.svg", picture.svg)
+        write_atomically(folder / f"{picture.name}.png", picture.png)
+    write_atomically(folder / PAGE, text)
+    return folder / PAGE
