@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from examples import FIXED, Call, ask, mixed_model, snapshot, write_job
+from examples import FIXED, Call, ask, mixed_model, write_job
 
 from daskab import KernelExpansion, save_model
 from daskab.bound.topn import largest_sums
 from daskab.report.facts import facts_of, pixels_of
 from daskab.report.page.parts import number
+from daskab.report.page.sums import strip_ticks
 from daskab.report.page.sweep import bands, positions
 from daskab.report.verdict import verdict
 from daskab.run.reading import Reading, read_run
@@ -231,7 +232,9 @@ def test_it_needs_nothing_and_can_be_read_by_anybody(name: str, pages: dict[str,
     assert all(a.get("scope") in ("row", "col") for tag, a in page.elements if tag == "th")
 
 
-def test_the_figures_are_beside_it(runs: dict[str, Path], call: Call) -> None:
+def test_the_figures_are_beside_it_the_same_every_time(
+    runs: dict[str, Path], pages: dict[str, Page], call: Call
+) -> None:
     said = call("report", runs["robust"], "-o", "out/there")
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines()[-1] == "out/there/index.html"
@@ -241,15 +244,14 @@ def test_the_figures_are_beside_it(runs: dict[str, Path], call: Call) -> None:
         "index.html",
         *(f"{name}.{kind}" for name in names for kind in ("svg", "png")),
     }
-    before = {path: content for path, (_, content) in snapshot(Path("out/there")).items()}
-    assert call("report", runs["robust"], runs["robust"], "-o", "out/there").code == 0
-    assert {path: content for path, (_, content) in snapshot(Path("out/there")).items()} == before
+    before = pages["robust"].path.parent
+    assert all(path.read_bytes() == (before / path.name).read_bytes() for path in Path("out/there").iterdir())
 
 
 def test_images_say_whose_average_it_is(runs: dict[str, Path], pages: dict[str, Page]) -> None:
     (words,) = (text for text in pages["image"].all("figcaption") if text.startswith("The bound of each pixel"))
     assert "the average of the 5 images it was trained on" in words
-    assert "Hatched: 1 pixels that are no inputs" in words
+    assert "Hatched: 1 pixel the model knows nothing of." in words
     assert pages["image"].all("h1") == ["Handwritten digits, 8 x 8, 3 against 5: 5 centres, 8 pixels"]
 
 
@@ -264,6 +266,13 @@ def test_pixels_are_known_by_their_names() -> None:
     assert wider.shape == (4, 5)
     for names in (("r0c1", "age"), ("r0c1", "r00c1"), ("x0",), ("r9999c0",)):
         assert pixels_of(names) is None
+
+
+def test_numbers_of_the_strip_are_not_written_over_each_other() -> None:
+    assert strip_ticks((1, 7, 8, 10), 10) == list(range(1, 11))
+    assert strip_ticks((1, 84, 121, 151), 151) == [1, 84, 121, 151]
+    assert strip_ticks((1, 84, 86, 107), 107) == [1, 84, 107]
+    assert strip_ticks((1, 785, 784, 784), 784) == [1, 784]
 
 
 def test_what_is_incomplete_says_so(runs: dict[str, Path], tmp_path: Path, call: Call) -> None:

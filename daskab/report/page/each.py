@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from daskab.report.facts import Facts, Pixels
 from daskab.report.page.drawing import ATTACK, PROVED, UNKNOWN, canvas, picture
 from daskab.report.page.parts import Picture, Table, number, shortened
+from daskab.report.verdict import inputs
 from daskab.run.reading import Reading
 
 Array = NDArray[np.float64]
@@ -104,7 +105,7 @@ def heat_map(reading: Reading, facts: Facts, pixels: Pixels, name: str, table: T
         f"(row and column, from 0) has the highest, {number(certificate.upper_bound[first])}."
     )
     if pixels.left_out:
-        words += f" Hatched: {pixels.left_out} pixels that are no inputs of the model."
+        words += f" Hatched: {inputs(pixels.left_out, 'pixel')} the model knows nothing of."
     return picture(name, "The bound of each pixel", words, figure, table)
 
 

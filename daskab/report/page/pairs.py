@@ -16,7 +16,7 @@ from daskab.run.reading import Reading
 
 Array = NDArray[np.float64]
 
-MOST_PAIRS = 4
+MOST_PAIRS, MOST_NAMES = 4, 12
 
 
 def witness_images(reading: Reading, facts: Facts, pixels: Pixels, name: str) -> Picture:
@@ -59,8 +59,9 @@ def attack_images(reading: Reading, facts: Facts, attack: Attack, pixels: Pixels
         marked_image(ax, reading, pixels, point, changed)
         ax.set_title(class_of(reading, facts, latent))
         ax.set_xlabel(f"latent {latent:.4g}")
-    names = ", ".join(reading.certificate.input_names[d] for d in changed)
-    words = f"{attack_words(reading, facts, attack)} They differ in {names}, which are outlined."
+    names = ", ".join(reading.certificate.input_names[d] for d in changed[:MOST_NAMES])
+    more = f" and {len(changed) - MOST_NAMES} more" if len(changed) > MOST_NAMES else ""
+    words = f"{attack_words(reading, facts, attack)} Outlined is where they differ: {names}{more}."
     return picture(f"{name}-attack", f"An attack that changes {inputs(len(changed), facts.noun)}", words, figure)
 
 

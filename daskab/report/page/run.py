@@ -84,7 +84,9 @@ def several(reading: Reading, facts: Facts, name: str) -> tuple[Part, ...]:
         return ()
     changed, kept = attack_tables(reading, facts, attack)
     pictures = () if facts.pixels is None else (attack_images(reading, facts, attack, facts.pixels, name),)
-    return (Part("The attack", attack_words(reading, facts, attack), pictures, (changed,), (kept,)),)
+    folded = (kept,) if len(changed.rows) <= MOST_BARS else (changed, kept)
+    seen = (changed,) if changed not in folded else ()
+    return (Part("The attack", attack_words(reading, facts, attack), pictures, seen, folded),)
 
 
 def made_of(reading: Reading, facts: Facts) -> Part:

@@ -41,16 +41,24 @@ def sandwich(certificate: Certificate, name: str, noun: str) -> Picture | None:
     axes.set_xlim(0.5, last + 0.5)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    marks = {proved, proved + 1, attack or proved, last}
-    axes.set_xticks(sorted(n for n in marks if 1 <= n <= last))
-    if last <= 25:
-        axes.set_xticks(np.arange(1, last + 1))
+    axes.set_xticks(strip_ticks((1, proved + 1, attack or last, last), last))
     axes.set_xlabel(f"{noun}s changed at once")
     figure.legend(handles=legend, loc="outside upper left", ncols=1, borderpad=0.0)
     words = "; ".join(": ".join(row) for row in rows) + "."
     title = f"How many {noun}s must change"
     table = Table(title, (f"{noun}s changed", "what is known"), rows)
     return picture(f"{name}-sandwich", title, words, figure, table)
+
+
+def strip_ticks(marks: tuple[int, ...], last: int) -> list[int]:
+    """Every number from 1 to ``last``, or of many only those that are marks, without what would be written over."""
+    if last <= 25:
+        return list(range(1, last + 1))
+    shown: list[int] = []
+    for mark in marks:
+        if mark <= last and (not shown or mark - shown[-1] >= 0.06 * last):
+            shown.append(mark)
+    return shown
 
 
 def _one(label: str) -> str:
