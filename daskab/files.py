@@ -121,6 +121,24 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
+def remove_folder(folder: Path, aside: Path) -> None:
+    """Remove a directory with all that is in it.
+
+    A disk moves it to ``aside`` first, so that it is gone at once or is whole.
+    """
+    if on_s3(folder):
+        fs, root = s3(folder)
+        # What says that it is a run goes first, the lease that is held meanwhile stays.
+        names = sorted((n for n in fs.find(root) if not n.endswith("/.lease")), key=lambda n: n.count("/"))
+        for name in names:
+            fs.rm_file(name)
+        return
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)
+    os.replace(folder, aside)
+    shutil.rmtree(aside)
+
+
 def copy_here(folder: Path, copy: Path, *without: str) -> None:
     """Copy a directory to one on a disk, which is made, ``without`` files of some names (patterns)."""
     if not on_s3(folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from daskab.errors import DaskabError
 from daskab.report.junit import write_junit
 from daskab.report.log import Log
 from daskab.report.progress import ProgressDisplay
-from daskab.report.prometheus import check_textfile, write_textfile
+from daskab.report.prometheus import Sample, check_textfile, write_textfile
 from daskab.report.results import INCOMPLETE, Results
 from daskab.report.sweep import describe_sweep, told_of, write_sweep
 from daskab.run.job import Job
@@ -62,24 +62,47 @@ def logged(path: str | None) -> Iterator[Log]:
 @contextmanager
 def reported(results: Results, junit: Path | None, prometheus: Path | None) -> Iterator[None]:
     """Write the reports of a job, however it ends."""
-    for path in (junit, prometheus):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise click.UsageError(f"{path}: there is no such directory to write it in")
-    if prometheus is not None:
-        check_textfile(prometheus)
+    check_reports(junit, prometheus)
     try:
         yield
     except BaseException as error:
         results.stop(*ending(error))
         raise
     finally:
-        for path, write in ((junit, write_junit), (prometheus, write_textfile)):
-            try:
-                if path is not None:
-                    write(results, path)
-            except OSError as error:
-                click.echo(f"daskab: {path}: {error.strerror}; this report is not written", err=True)
-                results.code = results.code or 2
+        if not write_reports([results], junit, prometheus):
+            results.code = results.code or 2
+
+
+def check_reports(junit: Path | None, prometheus: Path | None) -> None:
+    """Say before any work which report could not be written."""
+    for path in (junit, prometheus):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"{path}: there is no such directory to write it in")
+    if prometheus is not None:
+        check_textfile(prometheus)
+
+
+def write_reports(
+    jobs: Sequence[Results], junit: Path | None, prometheus: Path | None, more: Iterable[Sample] = ()
+) -> bool:
+    """Write the reports of jobs; whether all are written. Which is not is said."""
+    return all(
+        [
+            written(junit, lambda path: write_junit(jobs, path)),
+            written(prometheus, lambda path: write_textfile(jobs, path, more)),
+        ]
+    )
+
+
+def written(path: Path | None, write: Callable[[Path], None]) -> bool:
+    """Write one report, if it is asked for; False, and a line, if that fails."""
+    try:
+        if path is not None:
+            write(path)
+    except OSError as error:
+        click.echo(f"daskab: {path}: {error.strerror or error}; this report is not written", err=True)
+        return False
+    return True
 
 
 @contextmanager

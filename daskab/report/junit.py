@@ -1,9 +1,10 @@
-"""A job as JUnit XML, which CI systems show: a suite of one test case a model."""
+"""Jobs as JUnit XML, which CI systems show: each a suite of one test case a model."""
 
 from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,8 +17,18 @@ NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML 1.0 cannot carry, not even escaped."""
 
 
-def write_junit(results: Results, path: Path) -> None:
-    """Write a job's results; passed, failed and erroneous as its exit code says."""
+def write_junit(jobs: Sequence[Results], path: Path) -> None:
+    """Write the results of jobs; passed, failed and erroneous as their exit codes say."""
+    root = ET.Element("testsuites")
+    root.extend(map(suite_of, jobs))
+    ET.indent(root)
+    # With a declaration of its own, ElementTree would name the locale's encoding.
+    text = ET.tostring(root, encoding="unicode")
+    write_atomically(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+
+
+def suite_of(results: Results) -> ET.Element:
+    """One job."""
     cases = [case_of(results, result) for result in results]
     about = {
         "name": results.job,
@@ -30,12 +41,7 @@ def write_junit(results: Results, path: Path) -> None:
         about[count] = str(sum(case.find(kind) is not None for case in cases))
     suite = ET.Element("testsuite", about)
     suite.extend(cases)
-    root = ET.Element("testsuites")
-    root.append(suite)
-    ET.indent(root)
-    # With a declaration of its own, ElementTree would name the locale's encoding.
-    text = ET.tostring(root, encoding="unicode")
-    write_atomically(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+    return suite
 
 
 def case_of(results: Results, result: Result) -> ET.Element:
@@ -58,6 +64,8 @@ def what_is_wrong(results: Results, result: Result) -> tuple[str, str] | None:
     """Kind and message of what keeps a test case from passing."""
     if result.outcome is None:
         return ("skipped", "not reached") if result.error is None else ("error", result.error)
+    if result.worse is not None:
+        return "failure", result.worse
     certificate, failures = result.outcome.certificate, result.outcome.failures
     if exit_code(certificate, results.require_inputs) == 0:
         return None

@@ -1,14 +1,16 @@
-"""A job as a Prometheus textfile, which the textfile collector of the node exporter picks up."""
+"""Jobs as a Prometheus textfile, which the textfile collector of the node exporter picks up."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from daskab.errors import JobError
 from daskab.files import write_atomically
-from daskab.report.results import Results
+from daskab.report.results import Result, Results
 
 LAST_SUCCESS = "daskab_last_success_timestamp_seconds"
 
@@ -29,48 +31,78 @@ def check_textfile(path: Path) -> None:
         raise JobError("--prometheus: needs prometheus_client; pip install 'daskab[prometheus]'") from None
 
 
-def write_textfile(results: Results, path: Path) -> None:
-    """Write a job's results as gauges. What is not known has no sample; the last success is kept until the next."""
+@dataclass(frozen=True)
+class Sample:
+    """One more gauge's value: the gauge's name after ``daskab_``, what it is, its labels."""
+
+    name: str
+    what: str
+    labels: dict[str, str]
+    value: float
+
+
+def write_textfile(jobs: Sequence[Results], path: Path, more: Iterable[Sample] = ()) -> None:
+    """Write the results of jobs as gauges, and ``more`` samples.
+
+    What is not known has no sample; the last success is kept until the next.
+    """
     from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
     registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
 
-    def gauge(name: str, what: str, *labels: str) -> Gauge:
-        return Gauge(f"daskab_{name}", what, ("job", *labels), registry=registry)
+    def put(name: str, what: str, labels: dict[str, str], value: float) -> None:
+        if name not in gauges:
+            gauges[name] = Gauge(f"daskab_{name}", what, tuple(labels), registry=registry)
+        gauges[name].labels(**labels).set(value)
 
-    required = gauge("inputs_required", "Inputs an attack must change, as certified; +Inf: no attack exists", "model")
-    attack = gauge("attack_inputs", "Inputs the best attack found changes", "model")
-    complete = gauge("complete", "1 if the certificate is complete", "model")
-    exact = gauge("exact", "1 if the best attack changes no more inputs than are certified to be required", "model")
-    run_seconds = gauge("run_seconds", "Time the last run took over the model", "model")
-    failed = gauge("tasks_failed", "Tasks that could not be done", "model")
-    for result in results:
-        labels = (results.job, result.model)
-        run_seconds.labels(*labels).set(result.seconds)
-        complete.labels(*labels).set(0)
-        if result.outcome is None:
-            continue
-        certificate = result.outcome.certificate
-        complete.labels(*labels).set(certificate.complete)
-        exact.labels(*labels).set(certificate.exact)
-        failed.labels(*labels).set(len(result.outcome.failures))
-        if certificate.no_attack_exists:
-            required.labels(*labels).set(math.inf)
-        elif certificate.inputs_required is not None:
-            required.labels(*labels).set(certificate.inputs_required)
-        if certificate.attack_inputs is not None:
-            attack.labels(*labels).set(certificate.attack_inputs)
-    if results.require_inputs is not None:
-        gauge("required_inputs", "Inputs the job requires to be certified").labels(results.job).set(
-            results.require_inputs
-        )
-    now = time.time()
-    gauge("exit_code", "Exit code of the last run").labels(results.job).set(results.code)
-    gauge("last_run_timestamp_seconds", "When the last run ended").labels(results.job).set(now)
-    succeeded = now if results.code == 0 else last_success(path, results.job)
-    success = gauge("last_success_timestamp_seconds", "When the last run with exit code 0 ended; 0: never")
-    success.labels(results.job).set(succeeded)
+    for results in jobs:
+        for sample in samples_of(results, last_success(path, results.job)):
+            put(sample.name, sample.what, sample.labels, sample.value)
+    for sample in more:
+        put(sample.name, sample.what, sample.labels, sample.value)
     write_atomically(path, generate_latest(registry).decode())
+
+
+def samples_of(results: Results, succeeded: float) -> Iterator[Sample]:
+    """What is known of a job, which ``succeeded`` then before this time."""
+
+    def of_job(name: str, what: str, value: float) -> Sample:
+        return Sample(name, what, {"job": results.job}, value)
+
+    for result in results:
+        yield from samples_of_model(results.job, result)
+    if results.require_inputs is not None:
+        yield of_job("required_inputs", "Inputs the job requires to be certified", results.require_inputs)
+    now = time.time()
+    succeeded = now if results.code == 0 else succeeded
+    yield of_job("exit_code", "Exit code of the last run", results.code)
+    yield of_job("last_run_timestamp_seconds", "When the last run ended", now)
+    yield of_job("last_success_timestamp_seconds", "When the last run with exit code 0 ended; 0: never", succeeded)
+
+
+def samples_of_model(job: str, result: Result) -> Iterator[Sample]:
+    """What is known of one model."""
+
+    def of_model(name: str, what: str, value: float) -> Sample:
+        return Sample(name, what, {"job": job, "model": result.model}, value)
+
+    done = result.outcome
+    complete = done is not None and done.certificate.complete
+    yield of_model("run_seconds", "Time the last run took over the model", result.seconds)
+    yield of_model("complete", "1 if the certificate is complete", complete)
+    if done is None:
+        return
+    certificate = done.certificate
+    exact = "1 if the best attack changes no more inputs than are certified to be required"
+    yield of_model("exact", exact, certificate.exact)
+    yield of_model("tasks_failed", "Tasks that could not be done", len(done.failures))
+    required = math.inf if certificate.no_attack_exists else certificate.inputs_required
+    if required is not None:
+        what = "Inputs an attack must change, as certified; +Inf: no attack exists"
+        yield of_model("inputs_required", what, required)
+    if certificate.attack_inputs is not None:
+        yield of_model("attack_inputs", "Inputs the best attack found changes", certificate.attack_inputs)
 
 
 def last_success(path: Path, job: str) -> float:

@@ -35,6 +35,7 @@ class Result:
     accuracy: float | None = None
     baseline: CertifiedBaseline | None = None  #: what the model is compared with
     error: str | None = None  #: what ended the job here
+    worse: str | None = None  #: how it fell behind an earlier result by more than is tolerated
 
 
 class Results:
@@ -65,25 +66,37 @@ class Results:
         self._clocks[model] = time.monotonic()
 
     def add(
-        self, model: str, outcome: Outcome, accuracy: float | None = None, baseline: CertifiedBaseline | None = None
-    ) -> None:
-        """A model has an outcome; ``accuracy`` is the model's own, if known.
+        self,
+        model: str,
+        outcome: Outcome,
+        accuracy: float | None = None,
+        baseline: CertifiedBaseline | None = None,
+        worse: str | None = None,
+    ) -> Result:
+        """A model has an outcome; ``accuracy`` is the model's own, if known, the rest as in its result.
 
         The baseline beside it is told, and is not among what the job requires.
         """
-        self._results[model] = Result(model, self._seconds(model), outcome, accuracy, baseline)
-        self.code = max(self.code, exit_code(outcome.certificate, self.require_inputs))
+        code = exit_code(outcome.certificate, self.require_inputs)
+        self.code = max(self.code, code if worse is None else NOT_MET)
+        self._results[model] = Result(model, self._seconds(model), outcome, accuracy, baseline, worse=worse)
+        return self._results[model]
+
+    def fail(self, model: str, code: int, error: str) -> None:
+        """A model has no outcome, and the job goes on with others."""
+        self._results[model] = Result(model, self._seconds(model), error=error)
+        self.code = max(self.code, code)
 
     def stop(self, code: int, error: str) -> None:
         """The job ended here, in the first model without an outcome, one whose turn had come if there is any."""
-        waiting = [one.model for one in self if one.outcome is None]
+        waiting = [one.model for one in self if one.outcome is None and one.error is None]
         for model in sorted(waiting, key=lambda name: name not in self._clocks)[:1]:
-            self._results[model] = Result(model, self._seconds(model), error=error)
+            self.fail(model, code, error)
         self.code = code
 
     def close(self) -> list[str]:
         """No more come: the models without an outcome, which leave the job incomplete."""
-        missing = [one.model for one in self if one.outcome is None]
+        missing = [one.model for one in self if one.outcome is None and one.error is None]
         if missing:
             self.code = max(self.code, INCOMPLETE)
         return missing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -19,6 +18,7 @@ from rich.text import Text
 from daskab._version import VERSION
 from daskab.files import on_s3, reaching, storage_options
 from daskab.report.results import Result
+from daskab.run.driver import read_provenance
 from daskab.run.job import Job
 from daskab.run.sweep import Value, said
 
@@ -75,10 +75,7 @@ def told_of(result: Result) -> Told:
     if result.outcome is None:
         return {}
     certificate, folder = result.outcome.certificate, result.outcome.folder
-    try:
-        spent = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        spent = {}
+    spent = read_provenance(folder)
     known = {
         "certified": certificate.inputs_required,
         "attack": certificate.attack_inputs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +91,15 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     except IntegrityError as error:
         raise IntegrityError(f"{error}, after removing {space.certificate}") from None
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """What a run took, where, and how it was planned; empty where that is not known, for nothing rests on it."""
+    try:
+        said = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 Steps = Generator[list[Task], None, Outcome]

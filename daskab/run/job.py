@@ -23,6 +23,8 @@ from daskab.run.sweep import OF_DATA, OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
 
 Root = TypeVar("Root", bound=Section)
+Tables = Mapping[str, type[Section]]
+"""What the tables of a file are, by their names."""
 
 MOST_SLICES = 1000
 MOST_GRID_POINTS = 10**6
@@ -184,7 +186,7 @@ class Job(Section):
         try:
             self.points()
         except ValidationError as error:
-            path, what = _problems(error, Section)[0]
+            path, what = _problems(error, Section, _TABLES)[0]
             raise wrong(what, ("sweep", path[-1])) from None
         return self
 
@@ -227,7 +229,7 @@ def read_job(path: str | Path) -> Job:
         One line, such as ``digits.toml:14: model[1].lengthscale: -2.0 is not greater than 0``: the first
         thing wrong in the file, and how many more there are.
     """
-    return _read(Path(path), Job, "a job has at least a name and a [[model]]")
+    return read_file(Path(path), Job, "a job has at least a name and a [[model]]", _TABLES)
 
 
 def read_cluster(given: str) -> ClusterOptions:
@@ -238,7 +240,7 @@ def read_cluster(given: str) -> ClusterOptions:
     JobError
         As by `read_job`.
     """
-    return NAMED.get(given) or _read(Path(given), _ClusterFile, "it should hold a [cluster]").cluster
+    return NAMED.get(given) or _read_cluster(Path(given))
 
 
 NAMED = {"inline": ClusterOptions(kind="inline"), "processes": ClusterOptions(kind="processes")}
@@ -248,14 +250,25 @@ class _ClusterFile(Section):
     cluster: ClusterOptions
 
 
-def _read(path: Path, root: type[Root], content: str) -> Root:
+def _read_cluster(path: Path) -> ClusterOptions:
+    return read_file(path, _ClusterFile, "it should hold a [cluster]", _TABLES).cluster
+
+
+def read_file(path: Path, root: type[Root], content: str, tables: Tables) -> Root:
+    """Read and check a TOML file of some ``tables``; an empty one is told what its ``content`` should be.
+
+    Raises
+    ------
+    JobError
+        As by `read_job`.
+    """
     values, line_of = read_toml(path)
     if not values:
         raise JobError(f"{path}: empty; {content}")
     try:
         return root.model_validate(values, context=path.parent)
     except ValidationError as error:
-        found = sorted(_problems(error, root), key=lambda problem: line_of(problem[0]))
+        found = sorted(_problems(error, root, tables), key=lambda problem: line_of(problem[0]))
         raise _job_error(f"{path}:{line_of(found[0][0])}: ", found) from None
 
 
@@ -264,10 +277,10 @@ def bound_options(**given: object) -> BoundOptions:
     try:
         return BoundOptions.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:
-        raise _job_error("", _problems(error, BoundOptions)) from None
+        raise _job_error("", _problems(error, BoundOptions, {})) from None
 
 
-_TABLES = {
+_TABLES: Tables = {
     "data": DataOptions,
     "baseline": BaselineOptions,
     "bound": BoundOptions,
@@ -275,8 +288,9 @@ _TABLES = {
     "run": RunOptions,
     "sweep": SweepOptions,
     "cluster": ClusterOptions,
+    "fit": FittedModel,  # by tag
+    "npz": TrainedModel,
 }
-_MODELS = {"fit": FittedModel, "npz": TrainedModel}  # by tag
 _EXPECTED = {
     "bool_type": "true or false",
     "model_type": "a table",
@@ -285,13 +299,13 @@ _EXPECTED = {
 }
 
 
-def _problems(error: ValidationError, root: type[BaseModel]) -> list[tuple[KeyPath, str]]:
+def _problems(error: ValidationError, root: type[BaseModel], tables: Tables) -> list[tuple[KeyPath, str]]:
     """Path and words of each thing wrong. A key that is missing as it is misspelt is one thing, not two."""
     found: list[tuple[KeyPath, str]] = []
     misspelt: set[KeyPath] = set()
     for e in error.errors(include_url=False):
         at = e["loc"]
-        section: Any = next((s for key, s in {**_TABLES, **_MODELS}.items() if key in at[:-1]), root)
+        section: Any = next((s for key, s in tables.items() if key in at[:-1]), root)
         if at[:1] == ("model",):
             at = at[:2] + at[3:]  # without the tag in model, 1, "fit", "name"
         at += e.get("ctx", {}).get("at", ())
@@ -305,8 +319,8 @@ def _problems(error: ValidationError, root: type[BaseModel]) -> list[tuple[KeyPa
         else:
             expected = _EXPECTED.get(e["type"], e["msg"].removeprefix("Input should be "))
             what = f"{reprlib.repr(e['input'])} is not {expected}"
-        if at == ("model",):
-            what += "; write [[model]]"
+        if at in (("model",), ("job",)):
+            what += f"; write [[{at[0]}]]"
         found.append((at, what))
     return [(at, what) for at, what in found if at not in misspelt or what != "missing"]
 

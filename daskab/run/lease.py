@@ -34,10 +34,13 @@ LOCK, LEASE = ".lock", ".lease"
 
 
 @contextmanager
-def one_writer(folder: Path) -> Iterator[Callable[[], None]]:
-    """Hold a run, or raise BusyError if another process does; what is yielded raises it once the hold is lost."""
+def one_writer(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
+    """Hold a run, or ``what`` else is in a folder, or raise BusyError if another process does.
+
+    What is yielded raises it once the hold is lost.
+    """
     if on_s3(folder):
-        lease = Lease(folder)
+        lease = Lease(folder, what)
         try:
             with reaching(folder):
                 lease.take()
@@ -50,7 +53,7 @@ def one_writer(folder: Path) -> Iterator[Callable[[], None]]:
         with FileLock(str(folder / LOCK), timeout=0):
             yield lambda: None
     except Timeout:
-        raise BusyError(f"{folder}: another process is working on this run; wait for it or stop it") from None
+        raise BusyError(f"{folder}: another process is working on this {what}; wait for it or stop it") from None
 
 
 def held(folder: Path) -> bool:
@@ -81,8 +84,9 @@ class Seen(NamedTuple):
 class Lease:
     """Of a run on object storage; renewed by a thread of its own while it is held."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, what: str = "run") -> None:
         self.folder = folder
+        self.what = what
         self._fs, name = s3(folder / LEASE)
         self._at = dict(zip(("Bucket", "Key"), self._fs.split_path(name), strict=False))
         self._owner = uuid.uuid4().hex
@@ -116,11 +120,11 @@ class Lease:
         seen = self.look()
         if seen is not None and seen.left > 0:
             raise BusyError(
-                f"{self.folder}: {seen.who} is working on this run; wait for it or stop it "
+                f"{self.folder}: {seen.who} is working on this {self.what}; wait for it or stop it "
                 f"(if it was killed, its lease runs out in {seen.left:.0f} s)"
             )
         if not self._claim(ABSENT if seen is None else {"IfMatch": seen.etag}):
-            raise BusyError(f"{self.folder}: another process took this run just now; wait for it or stop it")
+            raise BusyError(f"{self.folder}: another process took this {self.what} just now; wait for it or stop it")
         # Storage that heeds no conditions lets two writers in.
         if any(self._put(condition) for condition in NEVER):
             raise OSError(f"{self.folder}: this storage ignores If-None-Match or If-Match; it cannot hold runs")
@@ -129,7 +133,9 @@ class Lease:
     def check(self) -> None:
         """Raise BusyError once the lease is lost, or might be."""
         if self._etag is None or time.monotonic() - self._renewed > EXPIRY:
-            raise BusyError(f"{self.folder}: the lease of this run could not be renewed; the same command goes on")
+            raise BusyError(
+                f"{self.folder}: the lease of this {self.what} could not be renewed; the same command goes on"
+            )
 
     def renew(self) -> None:
         """Put off when the lease runs out; if another has taken it, it is lost."""

@@ -19,7 +19,7 @@ from daskab.files import make_folder, reaching
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
 from daskab.run.data import DataOptions, prepared
-from daskab.run.job import Baseline, BoundOptions, FittedModel, Job
+from daskab.run.job import Baseline, BoundOptions, FittedModel, Job, Point
 from daskab.run.plan import canonical_json
 from daskab.run.sweep import Values
 
@@ -43,25 +43,28 @@ class JobModel:
 
 
 def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -> Iterator[JobModel]:
-    """Each model of a job in turn, fitted if it has no file; a fit made before is found in ``runs/models``.
+    """Each model of a job in turn. Once it is ``late``, models that would have to be fitted are left out."""
+    return (item for point in job.points() if (item := job_model(point, runs, late)) is not None)
 
-    Once it is ``late`` none is fitted any more, and models that would have to be are left out.
+
+def job_model(point: Point, runs: Path, late: Callable[[], bool] = lambda: False) -> JobModel | None:
+    """A model of a job, fitted if it has no file; a fit made before is found in ``runs/models``.
+
+    None if it would have to be fitted, and it is ``late``.
     """
-    for point in job.points():
-        spec, data = point.model, point.data
-        if isinstance(spec, FittedModel):
-            assert data is not None  # read_job refuses a fit without data
-            path = runs / "models" / f"{fit_key(data, spec)}.npz"
-            with reaching(path):
-                if not path.exists():
-                    if late():
-                        continue
-                    make_folder(path.parent)
-                    save_model(fit(data, spec), path)
-                model = load_model(path)
-            yield JobModel(point.name, model, data.pair, data.noun, point.bound, point.values, point.baseline)
-        else:
-            yield JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values, None)
+    spec, data = point.model, point.data
+    if not isinstance(spec, FittedModel):
+        return JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values, None)
+    assert data is not None  # read_job refuses a fit without data
+    path = runs / "models" / f"{fit_key(data, spec)}.npz"
+    with reaching(path):
+        if not path.exists():
+            if late():
+                return None
+            make_folder(path.parent)
+            save_model(fit(data, spec), path)
+        model = load_model(path)
+    return JobModel(point.name, model, data.pair, data.noun, point.bound, point.values, point.baseline)
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:

@@ -95,7 +95,7 @@ def test_tasks_that_failed_are_an_error_where_they_matter(outcome: Outcome, tmp_
         results = Results("job", ["m"], required)
         results.add("m", unsealed)
         assert results.code == code
-        write_junit(results, tmp_path / "j.xml")
+        write_junit([results], tmp_path / "j.xml")
         _, (case,) = read(tmp_path / "j.xml")
         assert kinds([case]) == [expected]
         for error in case.result:
@@ -107,7 +107,7 @@ def test_tasks_that_failed_are_an_error_where_they_matter(outcome: Outcome, tmp_
 def test_what_xml_cannot_carry_is_replaced(tmp_path: Path) -> None:
     results = Results("job", ["m"], None)
     results.stop(2, '\x00\x1b[1m\ud800\ufffe & <"ü\U0001f600">')
-    write_junit(results, tmp_path / "j.xml")
+    write_junit([results], tmp_path / "j.xml")
     (error,) = ET.parse(tmp_path / "j.xml").iterfind(".//error")
     assert error.get("message") == '\ufffd\ufffd[1m\ufffd\ufffd & <"ü\U0001f600">'
 

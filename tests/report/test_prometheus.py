@@ -84,7 +84,7 @@ def test_a_file_that_does_not_say_is_no_success(content: bytes, tmp_path: Path) 
     path.write_bytes(content)
     results = Results("tiny", ["m", "n"], None)
     results.stop(130, "interrupted")
-    write_textfile(results, path)
+    write_textfile([results], path)
     found = samples(path)
     assert found[SUCCESS] == 0
     assert found["daskab_exit_code", "tiny"] == 130
@@ -101,7 +101,7 @@ def test_what_is_not_a_number(outcome: Outcome, tmp_path: Path) -> None:
     results = Results("tiny", ["none exists", 'no "thresholds"\\\n'], None)
     results.add("none exists", replace(outcome, certificate=replace(certificate, no_attack_exists=True)))
     results.add('no "thresholds"\\\n', replace(outcome, certificate=replace(certificate, delta=None)))
-    write_textfile(results, tmp_path / "tiny.prom")
+    write_textfile([results], tmp_path / "tiny.prom")
     found = samples(tmp_path / "tiny.prom")
     assert found["daskab_inputs_required", "tiny", "none exists"] == math.inf
     assert found["daskab_complete", "tiny", 'no "thresholds"\\\n'] == 1
