@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -14,6 +13,16 @@ from rich.console import Console
 from daskab._version import VERSION
 from daskab.cli.data import data
 from daskab.cli.importing import import_model
+from daskab.cli.nightly import nightly
+from daskab.cli.options import (
+    cluster_option,
+    junit_option,
+    log_option,
+    prometheus_option,
+    runs_option,
+    runs_path,
+    time_option,
+)
 from daskab.cli.parameters import FilePath, Finite, Folder
 from daskab.cli.printing import indent, show
 from daskab.cli.reporting import explain_input, write_report
@@ -37,42 +46,7 @@ from daskab.run.plan import canonical_json
 from daskab.run.queue import Queue
 from daskab.run.status import look_at, runs_in
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 INTEGRITY = 4
-
-cluster_option = click.option(
-    "--cluster",
-    type=FilePath(),
-    metavar="WHERE",
-    help="inline: one task after another; processes: a Dask cluster of local processes; or a TOML file with a "
-    "[cluster]. Same answer to the bit. Default: the job's, or inline.",
-)
-time_option = click.option(
-    "--time-limit",
-    type=Finite(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Start no new task or fit after this long; what is proved until then is reported as incomplete.",
-)
-log_option = click.option(
-    "--log",
-    type=FilePath(),
-    metavar="FILE",
-    help="Append what happens to this file, one JSON object a line; - is standard error, in place of progress.",
-)
-report_path = FilePath(dir_okay=False, writable=True, path_type=Path)
-runs_path = Folder()
-
-
-def runs_option(what: str) -> Callable[[Command], Command]:
-    """``--runs`` of a command that keeps ``what`` there in any case."""
-    return click.option(
-        "--runs",
-        type=runs_path,
-        default=Path("runs"),
-        show_default=True,
-        help=f"Where {what} are kept; s3:// too.",
-    )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,6 +59,7 @@ daskab.add_command(import_model)
 daskab.add_command(data)
 daskab.add_command(explain_input)
 daskab.add_command(write_report)
+daskab.add_command(nightly)
 
 
 @daskab.command()
@@ -93,13 +68,8 @@ daskab.add_command(write_report)
 @runs_option("runs")
 @time_option
 @log_option
-@click.option("--junit", type=report_path, metavar="FILE", help="Write the results as JUnit XML, for CI.")
-@click.option(
-    "--prometheus",
-    type=report_path,
-    metavar="FILE.prom",
-    help="Write them for the textfile collector of Prometheus' node exporter.",
-)
+@junit_option
+@prometheus_option
 def run(
     job_file: Path,
     cluster: str | None,
