@@ -62,7 +62,7 @@ class Nightly(Section):
     """
 
     name: Name
-    jobs: Annotated[tuple[NightlyJob, ...], Field(alias="job", strict=False, min_length=1)]
+    jobs: Annotated[tuple[NightlyJob, ...], Field(alias="job", strict=False)]
     every: Duration = 86_400.0
     slack: Duration = 7_200.0
     keep: Annotated[int, Field(ge=2)] = 30
@@ -71,6 +71,8 @@ class Nightly(Section):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Nightly:
+        if not self.jobs:
+            raise wrong("empty", ("job",))
         names = [job.name for job in self.jobs]
         for i, name in enumerate(names):
             if names.index(name) < i:
