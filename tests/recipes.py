@@ -53,12 +53,13 @@ def dask_with_its_commands() -> click.Group:
 
 
 class Place:
-    """A folder with a job in it and ``daskab`` and ``dask`` on its path."""
+    """A folder with a job and a nightly file in it and ``daskab`` and ``dask`` on its path."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.job = write_job(folder, "a")
+        (folder / "nightly.toml").write_text('name = "tiny"\n[[job]]\nname = "tiny"\nfile = "tiny.toml"\n')
         programs = folder / ".venv" / "bin"
         programs.mkdir(parents=True)
         here = shlex.quote(environment()["PYTHONPATH"])

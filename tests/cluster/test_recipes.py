@@ -158,7 +158,7 @@ def test_containers_without_containers(place: Place, undisturbed: bytes) -> None
 
 
 def test_cron(place: Place, undisturbed: bytes) -> None:
-    """Cron mails what a line prints: nothing if all went well, or another process is on the run."""
+    """Cron mails what a line prints: nothing if all went well, or the night before goes on."""
     mail_to, line = (CLUSTER / "cron" / "daskab.cron").read_text().splitlines()
     assert mail_to.startswith("MAILTO=")
     *when, command = line.split(maxsplit=5)
@@ -166,9 +166,9 @@ def test_cron(place: Place, undisturbed: bytes) -> None:
     assert "%" not in command, "cron would make a line end of it"
     assert "flock" not in command
     (place.folder / "daskab").mkdir()
-    for path in (".venv", "tiny.toml", "a.npz"):
+    for path in (".venv", "nightly.toml", "tiny.toml", "a.npz"):
         (place.folder / path).rename(place.folder / "daskab" / path)
-    command = replaced(command, **{"workflows/digits.toml": "tiny.toml"})
+    command = replaced(command, **{"workflows/nightly.toml": "nightly.toml"})
 
     def night() -> str:
         # As cron does: with little of an environment, and sh.
@@ -185,9 +185,8 @@ def test_cron(place: Place, undisturbed: bytes) -> None:
     assert night() == ""
     place.folder = place.folder / "daskab"
     assert place.certificate() == undisturbed
-    (run,) = place.folder.glob("runs/*/certificate.json")
-    with FileLock(run.parent / ".lock"):
+    with FileLock(place.folder / "runs" / "nightly" / "tiny" / ".lock"):
         assert night() == ""
     with open(place.folder / "tiny.toml", "a") as job:
         job.write("require_inputs = 3\n")
-    assert "fewer than 2 inputs" in night()
+    assert "certified 2 inputs, required 3" in night()

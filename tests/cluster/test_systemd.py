@@ -47,7 +47,7 @@ def test_the_service_needs_no_network(tmp_path: Path) -> None:
     place = Place(tmp_path)
     here = {
         "/opt/daskab/.venv/bin/daskab": "daskab",
-        "/etc/daskab/nightly.toml": "tiny.toml",
+        "/etc/daskab/nightly.toml": "nightly.toml",
         "${STATE_DIRECTORY}": str(tmp_path),
     }
     assert service()["PrivateNetwork"] == "yes"
@@ -58,3 +58,4 @@ def test_the_service_needs_no_network(tmp_path: Path) -> None:
     assert place.certificate()
     assert (tmp_path / "nightly.xml").exists()
     assert (tmp_path / "log.jsonl").exists()
+    assert (tmp_path / "runs" / "nightly" / "tiny" / "summary.md").exists()
