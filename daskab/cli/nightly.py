@@ -161,7 +161,8 @@ class Tonight:
         """A model with its result, beside the last one if it is sealed."""
         certificate = outcome.certificate
         seconds = read_provenance(outcome.folder).get("task_seconds")
-        measured = Measured.of(certificate, accuracy, seconds if isinstance(seconds, int | float) else None)
+        timed = isinstance(seconds, int | float) and math.isfinite(seconds)
+        measured = Measured.of(certificate, accuracy, seconds if timed else None)
         known = {"run": certificate.run_id, "digest": certificate.model_digest, "measured": measured}
         if not outcome.sealed:
             return model.model_copy(update={**known, "state": "not sealed"})

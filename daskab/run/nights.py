@@ -160,7 +160,7 @@ class Night(Section):
             what = error.errors(include_url=False)[0]
             where = ".".join(map(str, what["loc"]))
             raise IntegrityError(f"{path}: is no record of a night ({where}: {what['msg']})") from None
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise IntegrityError(f"{path}: cannot be read ({type(error).__name__})") from None
 
 
@@ -250,9 +250,15 @@ def kept_in(folder: Path) -> Iterable[Kept]:
     """What is kept of the nights in a folder, oldest first."""
     found = [(path, match) for path in _files(folder) if (match := KEPT.fullmatch(path.name))]
     for path, match in sorted(found, key=lambda one: int(one[1][1])):
-        number, begun = int(match[1]), datetime.strptime(match[2], STAMP).replace(tzinfo=UTC)
         try:
-            yield Kept(number, begun, path, Night.read(path))
+            number, begun = int(match[1]), datetime.strptime(match[2], STAMP).replace(tzinfo=UTC)
+        except ValueError:  # none of ours
+            continue
+        try:
+            night = Night.read(path)
+            if night.number != number:
+                raise IntegrityError(f"{path}: is of night {night.number}")
+            yield Kept(number, begun, path, night)
         except IntegrityError as error:
             yield Kept(number, begun, path, None, str(error))
 

@@ -226,11 +226,24 @@ def test_a_night_is_read_back(runs: Path) -> None:
     path = keep(runs, 3, model(1))
     assert Night.read(path).models == (model(1),)
     text = path.read_text()
-    for damaged in ("", "[]", "null", text[:-9], text.replace("0.95", "0.96"), text.replace('"job"', '"jib"')):
+    for damaged in (
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        text[:-9],
+        text.replace("0.95", "0.96"),
+        text.replace('"job"', '"jib"'),
+    ):
         path.write_text(damaged)
         with pytest.raises(IntegrityError, match=path.name) as caught:
             Night.read(path)
         assert str(caught.value).isprintable()
+    path.write_text(text)
+    (kept,) = Nights(path.rename(path.with_name("000004-20260104T000000Z.json")).parent).past
+    assert kept.damage.endswith(": is of night 3")
+    kept.path.rename(path)
+    (path.parent / "000009-20269999T000000Z.json").write_text(text)  # none of ours
     path.write_bytes(b"\xff\x00")
     (kept,) = Nights(path.parent).past
     assert (kept.number, kept.night) == (3, None)
