@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
-
 from daskab.report.prometheus import Sample
 from daskab.run.comparison import certified
 from daskab.run.nightly import Nightly
@@ -206,6 +204,8 @@ class Trend:
 
 def history_page(report: Report) -> str:
     """The page: one file that needs no other."""
+    from jinja2 import Environment, StrictUndefined  # here, for no other command needs it
+
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files("daskab.report").joinpath("history.html.jinja").read_text("utf-8"))
     night, nightly = report.night, report.nightly

@@ -6,7 +6,6 @@ import reprlib
 from pathlib import Path
 from typing import Annotated
 
-from dask.utils import parse_timedelta
 from pydantic import Field, model_validator
 from pydantic.functional_validators import BeforeValidator
 
@@ -16,6 +15,8 @@ from daskab.run.sections import BesideJob, Name, Section, wrong
 
 def _duration(given: object) -> float:
     """Seconds of a text such as ``90m``."""
+    from dask.utils import parse_timedelta  # here, for only nights need it
+
     try:
         seconds = float(parse_timedelta(given, default=False)) if isinstance(given, str) else 0.0
     except (ArithmeticError, LookupError, TypeError, ValueError):

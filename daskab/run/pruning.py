@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import xarray as xr
-
 from daskab.errors import BusyError, IntegrityError
 from daskab.files import remove_folder, storage_options
 from daskab.run.lease import one_writer
@@ -64,13 +62,17 @@ def _referred_to(runs: Path, nights: Nights, kept: Iterable[Kept]) -> set[str]:
     for folder in others:
         if (folder / CURRENT).exists():
             needed |= Night.read(folder / CURRENT).runs
-    for path in (runs / "sweeps").glob("*.zarr"):
-        try:
-            with xr.open_zarr(str(path), storage_options=storage_options(path)) as sweep:
-                needed |= {str(name) for name in sweep["run"].values.ravel()}
-        except Exception as error:  # zarr and xarray have many for what is damaged
-            raise IntegrityError(f"{path}: cannot be read ({type(error).__name__})") from None
-    return needed
+    return needed.union(*map(_of_sweep, (runs / "sweeps").glob("*.zarr")))
+
+
+def _of_sweep(path: Path) -> set[str]:
+    import xarray as xr  # here, for it takes half a second that only sweeps need
+
+    try:
+        with xr.open_zarr(str(path), storage_options=storage_options(path)) as sweep:
+            return {str(name) for name in sweep["run"].values.ravel()}
+    except Exception as error:  # zarr and xarray have many for what is damaged
+        raise IntegrityError(f"{path}: cannot be read ({type(error).__name__})") from None
 
 
 def _remove(folder: Path, aside: Path) -> bool:
