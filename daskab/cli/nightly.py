@@ -67,9 +67,11 @@ def nightly(
             for entry, job in jobs:
                 tonight.do(entry, job)
         except BaseException as error:
+            code, message = ending(error)
+            tonight.stop(code, message)
             with suppress(OSError, BusyError):  # which is not what ended it
                 check()
-                tonight.end("interrupted", ending(error)[0], junit, prometheus)
+                tonight.end("interrupted", code, junit, prometheus)
             raise
         check()
         click.echo(tonight.end("told", tonight.code, junit, prometheus), nl=False)
@@ -174,6 +176,13 @@ class Tonight:
         """Keep what is known of a model now."""
         self.night = self.night.with_model(model)
         self.nights.note(self.night)
+
+    def stop(self, code: int, error: str) -> None:
+        """The night ended here, in the first job that is not done."""
+        for results in self.results:
+            if results.close():
+                results.stop(code, error)
+                return
 
     def end(self, state: Ending, code: int, junit: Path | None, prometheus: Path | None) -> str:
         """Write all reports, and last of all what is kept of the night; its summary."""
