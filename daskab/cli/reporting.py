@@ -38,7 +38,7 @@ def write_report(folders: tuple[Path, ...], output: Path) -> int:
         from daskab.report.page.sweep import read_sweep, sweep_section
         from daskab.report.page.write import write_page
     except ImportError:
-        raise DaskabError("a report needs the packages jinja2 and matplotlib: pip install 'daskab[report]'") from None
+        raise DaskabError("a report needs the package matplotlib: pip install 'daskab[report]'") from None
     sections: list[Section] = []
     for folder in dict.fromkeys(folders):
         with reaching(folder):

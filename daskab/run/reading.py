@@ -6,7 +6,6 @@ here.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from daskab.run.aggregate import (
     unit_bounds,
 )
 from daskab.run.certificate import Certificate, Witnesses
-from daskab.run.driver import read_sealed
+from daskab.run.driver import read_provenance, read_sealed
 from daskab.run.records import recorded
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
@@ -47,11 +46,7 @@ class Reading:
     @property
     def spent(self) -> dict[str, Any]:
         """What its provenance says of times and places; nothing where there is none."""
-        try:
-            said = json.loads((self.space.folder / "provenance.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return said if isinstance(said, dict) else {}
+        return read_provenance(self.space.folder)
 
 
 def read_run(folder: Path) -> Reading:

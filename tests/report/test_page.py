@@ -306,7 +306,7 @@ def test_without_the_extra(runs: dict[str, Path], call: Call, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = call("report", runs["table"])
     assert said.code == 2
-    assert said.err == "daskab: a report needs the packages jinja2 and matplotlib: pip install 'daskab[report]'\n"
+    assert said.err == "daskab: a report needs the package matplotlib: pip install 'daskab[report]'\n"
 
 
 def test_a_sweep(call: Call, tmp_path: Path) -> None:
