@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from filelock import FileLock, Timeout
 from numba.core import config
 from platformdirs import user_cache_path
 
@@ -30,6 +32,9 @@ def _source_hash() -> str:
     return h.hexdigest()
 
 
+TURN = 120.0
+"""Seconds to wait for another process to compile a kernel, before compiling it here as well."""
+
 SOURCE_HASH = _source_hash()
 """SHA-256 over the source of everything that computes a bound or an attack."""
 
@@ -45,11 +50,33 @@ def _compiled(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     # A bound from a stale kernel could be wrong, so the cache's folder is named after all of the source.
     settings: Any = config
     before = settings.CACHE_DIR
-    settings.CACHE_DIR = _cache_folder()
+    settings.CACHE_DIR = folder = _cache_folder()
     try:
-        return cast("Callable[P, R]", numba.njit(**OPTIONS, **options)(function))
+        dispatcher = numba.njit(**OPTIONS, **options)(function)
     finally:
         settings.CACHE_DIR = before
+    # The first workers of a cluster all want the same kernels at once: one compiles, the others find what it kept.
+    lock = FileLock(Path(folder) / f"{function.__module__}.{function.__qualname__}.lock", thread_local=False)
+    compile_now = dispatcher.compile
+
+    def compile_in_turn(signature: object) -> object:
+        with _turn(lock):
+            return compile_now(signature)
+
+    dispatcher.compile = compile_in_turn
+    return cast("Callable[P, R]", dispatcher)
+
+
+@contextmanager
+def _turn(lock: FileLock) -> Iterator[None]:
+    """Wait for one's turn; where it does not come, or files cannot be locked, go on without."""
+    with suppress(Timeout, OSError, NotImplementedError):
+        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=TURN)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

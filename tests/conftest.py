@@ -23,10 +23,11 @@ settings.load_profile("default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
     parser.addoption("--recipes", action="store_true", help="also run the tests marked recipe")
+    parser.addoption("--long", action="store_true", help="also run the tests marked long")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for mark, option in (("slow", "--slow"), ("recipe", "--recipes")):
+    for mark, option in (("slow", "--slow"), ("long", "--long"), ("recipe", "--recipes")):
         skip = pytest.mark.skip(reason=f"{mark}: run with {option}")
         for item in items:
             if mark in item.keywords and not config.getoption(option):

@@ -149,10 +149,10 @@ def frozen_scheduler(cluster: RunningCluster) -> None:
     ("lacking", "signum", "code"),
     [
         (no_scheduler, signal.SIGINT, 130),
-        (no_worker, signal.SIGTERM, 143),
         (no_worker, None, 3),
         (frozen_scheduler, signal.SIGTERM, 143),
-        (frozen_scheduler, None, 3),
+        pytest.param(no_worker, signal.SIGTERM, 143, marks=pytest.mark.long),
+        pytest.param(frozen_scheduler, None, 3, marks=pytest.mark.long),
     ],
 )
 def test_who_waits_for_a_cluster_heeds_one_signal_and_the_time(

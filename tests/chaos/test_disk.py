@@ -52,7 +52,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("cluster", ["inline", pytest.param("processes", marks=pytest.mark.recipe)])
+@pytest.mark.parametrize("cluster", ["inline", pytest.param("processes", marks=pytest.mark.long)])
 def test_a_full_disk_is_one_line_and_what_was_sealed_stays(cluster: str, disk: Path, tmp_path: Path) -> None:
     before = contents(disk / "small")
     code, out, err = call(tmp_path, *LARGE, "--cluster", cluster)

@@ -156,7 +156,10 @@ def test_killed_again_and_again(job: Path, undisturbed: bytes, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("signum", "code", "whole_group"), [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)])
+@pytest.mark.parametrize(
+    ("signum", "code", "whole_group"),
+    [pytest.param(signal.SIGINT, 130, True, marks=pytest.mark.long), (signal.SIGTERM, 143, False)],
+)
 def test_workers_end_with_their_client(
     signum: int, code: int, whole_group: bool, job: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:
@@ -249,7 +252,10 @@ def test_a_poisoned_batch_is_left_out_and_the_others_finish(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("signum", "code", "seconds"), [(signal.SIGINT, 130, 1.0), (signal.SIGTERM, 143, 3.0)])
+@pytest.mark.parametrize(
+    ("signum", "code", "seconds"),
+    [(signal.SIGINT, 130, 1.0), pytest.param(signal.SIGTERM, 143, 3.0, marks=pytest.mark.long)],
+)
 def test_a_signal_while_the_workers_start(signum: int, code: int, seconds: float, job: Path, tmp_path: Path) -> None:
     running = start("run", job / "chaos.toml", "--runs", tmp_path, "--cluster", "processes", cwd=job, group=True)
     try:
