@@ -198,7 +198,7 @@ class Evidence:
         group = self._subgroup(f"rounds/{number}")
         chunk = (min(batch, n_nodes),)
         _full(group, "goal", ("dimension",), goal)
-        _full(group, "allowance", ("dimension",), allowance)
+        _full(group, "allowance", ("dimension",), allowance.astype(np.float64))  # a lost one is no zero
         _full(group, "attained", ("dimension",), attained)
         if nodes is not None:
             _full(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))

@@ -159,12 +159,12 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     plan, s, number = space.plan, space.scaled, task.round
     read, at = space.evidence.read, f"rounds/{task.round}"
     rows = space.evidence.rows(f"{at}/closed", task.index)
-    goal, allowance, attained = read(f"{at}/goal"), read(f"{at}/allowance"), read(f"{at}/attained")
+    goal, allowance, attained = (read(f"{at}/{name}") for name in ("goal", "allowance", "attained"))
     nodes = first_nodes(space, rows, goal) if number == 0 else read(f"{at}/nodes", rows)
     # What it set out from is part of what the record vouches for: of other nodes it says nothing.
     asked = () if number == 0 else (nodes,)
     closed, used, frontier, found = refine_nodes(
-        nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance, attained
+        nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance.astype(np.int64), attained
     )
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write_rows(f"{at}/found", task.index, found)

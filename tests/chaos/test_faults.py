@@ -7,7 +7,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -152,8 +152,9 @@ class Faults(RuleBasedStateMachine):
     @rule()
     def another_is_on_it(self) -> None:
         before = self.contents()
-        with one_writer(run_folder(self.runs)), pytest.raises(BusyError):
-            ask(MODEL, OPTIONS, self.runs, cut=CUT)
+        there = list(self.runs.glob("*/certificate.json"))  # what is sealed is read, or refused, without holding it
+        with one_writer(run_folder(self.runs)), nullcontext() if there else pytest.raises(BusyError):
+            self.attempt()
         assert self.contents() == before
 
     def teardown(self) -> None:

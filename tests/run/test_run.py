@@ -23,7 +23,7 @@ from daskab.run.job import BoundOptions
 from daskab.run.lease import one_writer
 from daskab.run.progress import Begun, Progress, SoFar, Watchers
 from daskab.run.queue import answer
-from daskab.run.records import Record
+from daskab.run.records import Assignment, Record
 from daskab.run.workspace import open_workspace
 
 MODEL = mixed_model()
@@ -362,6 +362,21 @@ def test_a_root_that_the_disk_tears_is_an_integrity_error_and_made_anew(
     with FaultyStore(1, "torn").at_work(), pytest.raises(IntegrityError, match=r"evidence.zarr: .*run again$"):
         ask(MODEL, FIXED, tmp_path)
     assert sealed(ask(MODEL, FIXED, tmp_path)) == sealed(whole["fixed"])
+
+
+@pytest.mark.parametrize("name", ["goal", "allowance", "attained"])
+def test_what_a_round_shares_is_never_taken_for_zero(name: str, tmp_path: Path) -> None:
+    class Lossy(Logged):
+        def run(self, assignments):  # type: ignore[no-untyped-def]
+            return super().run(map(self.lose, assignments))
+
+        def lose(self, given: Assignment) -> Assignment:
+            if given.task.stage == "round" and given.task.round == 1:
+                (Path(given.folder) / f"evidence.zarr/rounds/1/{name}/c/0").unlink(missing_ok=True)
+            return given
+
+    with pytest.raises(IntegrityError, match=f"rounds/1/{name}: a part is missing; run again"):
+        ask(MODEL, ADAPTIVE, tmp_path, Lossy())
 
 
 @pytest.mark.parametrize("content", ["", "[]", None, '{"zarr_format": 3, "node_type": "group", "attributes": {}}'])
