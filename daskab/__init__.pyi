@@ -1,5 +1,6 @@
 # The public names. Each is imported from where it stands when it is first asked for: a worker needs few of them.
 from . import datasets
+from .attack.points import attack_points
 from .errors import (
     BoundError,
     BusyError,
@@ -35,6 +36,7 @@ __all__ = [
     "LinearModel",
     "ModelError",
     "__version__",
+    "attack_points",
     "certify",
     "certify_linear",
     "datasets",

@@ -150,4 +150,4 @@ def test_a_process_loads_what_it_needs(module: str, others: set[str]) -> None:
 
 def test_every_public_name_is_there() -> None:
     assert {name for name in daskab.__all__ if getattr(daskab, name, None) is None} == set()
-    assert {"certify", "datasets", "from_sklearn", "__version__"} <= set(daskab.__all__)
+    assert {"attack_points", "certify", "datasets", "from_sklearn", "__version__"} <= set(daskab.__all__)
