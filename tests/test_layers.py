@@ -26,6 +26,7 @@ ROOMS = [
     "attack",
     "recheck",
     "run",
+    "art",
     "verify",
     "report",
     "cli",
