@@ -100,33 +100,38 @@ def load_digits(classes: tuple[int, int]) -> Dataset:
     """
     if len(set(classes)) != 2 or len(classes) != 2 or not all(c in range(10) for c in classes):
         raise DataError(f"classes: {classes} is not two different digits from 0 to 9")
-    return two_classes(load("digits"), (str(classes[0]), str(classes[1])))
+    return two_classes(load("digits"), ((str(classes[0]),), (str(classes[1]),)))
 
 
-def two_classes(table: xr.Dataset, classes: tuple[str, str]) -> Dataset:
-    """The rows of two of a table's classes.
+def two_classes(table: xr.Dataset, groups: tuple[tuple[str, ...], tuple[str, ...]]) -> Dataset:
+    """The rows of two of a table's classes, or of two groups of them that count as one each.
 
     Parameters
     ----------
     table : xarray.Dataset
         As `load` makes it.
-    classes : tuple of two str
-        Names of classes. The second is the one that ``y`` marks True.
+    groups : two tuples of str
+        Names of classes. The second group is the one that ``y`` marks True.
 
     Returns
     -------
     Dataset
     """
     labels = table["target"].values
-    mine = np.isin(labels, classes)
+    mine = np.isin(labels, [*groups[0], *groups[1]])
     return Dataset(
         X=np.asarray(table["X"].values[mine], dtype=np.float64),
-        y=labels[mine] == classes[1],
+        y=np.isin(labels[mine], groups[1]),
         input_names=tuple(str(name) for name in table["input"].values),
         image_shape=table.attrs.get("image_shape"),
         name=table.attrs["name"],
-        class_names=classes,
+        class_names=(group_name(groups[0]), group_name(groups[1])),
     )
+
+
+def group_name(group: tuple[str, ...]) -> str:
+    """What classes that count as one are called."""
+    return "/".join(group)
 
 
 def pool(dataset: Dataset, size: int) -> Dataset:
@@ -137,7 +142,8 @@ def pool(dataset: Dataset, size: int) -> Dataset:
     dataset : Dataset
         Of whole images.
     size : int
-        Divides the rows and columns of the images, so that each pixel is a mean of as many.
+        At most the rows and columns of the images. Where it does not divide them, a pixel that several of the new ones
+        share counts in each by the part of its area that lies there.
 
     Returns
     -------
@@ -146,17 +152,26 @@ def pool(dataset: Dataset, size: int) -> Dataset:
     Raises
     ------
     DataError
-        If ``size`` does not divide the images, or they are none.
+        If ``size`` is out of range, or they are no images.
     """
     n, d = dataset.X.shape
     if dataset.image_shape is None or d != dataset.image_shape[0] * dataset.image_shape[1]:
         raise DataError(f"pool: the inputs of {dataset.name} are no pixels of whole images")
     rows, columns = dataset.image_shape
-    if size < 1 or rows % size or columns % size:
-        raise DataError(f"pool: {size} does not divide the {rows} x {columns} pixels of {dataset.name}")
-    # Sums of whole grey levels are exact, so copies of an image stay copies.
-    X = dataset.X.reshape(n, size, rows // size, size, columns // size).mean(axis=(2, 4)).reshape(n, size * size)
+    if not 1 <= size <= min(rows, columns):
+        raise DataError(f"pool: {size} is not from 1 to the {rows} x {columns} pixels of {dataset.name}")
+    # Sums of whole grey levels in whole parts of pixels are exact, so copies of an image stay copies.
+    images = dataset.X.reshape(n, rows, columns)
+    parts = np.einsum("ar,nrc,bc->nab", _shared(size, rows), images, _shared(size, columns), optimize=True)
+    X = parts.reshape(n, size * size) / (rows * columns)
     return replace(dataset, X=X, input_names=pixel_names(size, size), image_shape=(size, size))
+
+
+def _shared(size: int, length: int) -> Array:
+    """What each of ``size`` (rows) covers of each of ``length`` pixels in a line (columns), in 1/size of a pixel."""
+    new, old = np.arange(size)[:, None], np.arange(length)
+    overlap = np.minimum((new + 1) * length, (old + 1) * size) - np.maximum(new * length, old * size)
+    return np.asarray(np.maximum(overlap, 0), dtype=np.float64)
 
 
 def deduplicate(dataset: Dataset) -> Dataset:

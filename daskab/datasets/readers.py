@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.datasets import made
 from daskab.datasets.local import contents
 from daskab.datasets.registry import Entry, entry
 from daskab.errors import DataError
@@ -50,13 +51,15 @@ def load(name: str) -> xr.Dataset:
     ({'row': 178, 'input': 13}, 'class_0')
     """
     facts = entry(name)
-    return read(facts, {} if facts.format == "bundled" else contents(facts))
+    return read(facts, contents(facts) if facts.files else {})
 
 
 def read(entry: Entry, files: dict[str, bytes]) -> xr.Dataset:
     """Make the table of the content of a data set's files, in the registry's order; DataError as `load`."""
     if entry.format == "bundled":
         X, codes, names = _bundled(entry)
+    elif entry.format == "made":
+        X, codes, names = _made(entry)
     elif entry.format == "idx":
         (images, content), (labels, codes_content) = files.items()
         X, codes, names = _idx(images, content, labels, codes_content)
@@ -73,6 +76,11 @@ def _bundled(entry: Entry) -> Table:
     loader = getattr(bundled, entry.source.rpartition(".")[2])
     X, codes = loader(return_X_y=True)
     return np.asarray(X, dtype=np.float64), codes.astype(np.str_), ()
+
+
+def _made(entry: Entry) -> Table:
+    X, codes = getattr(made, entry.source.rpartition(".")[2])()
+    return X, codes.astype(np.str_), ()
 
 
 def _idx(images: str, content: bytes, labels: str, codes_content: bytes) -> Table:

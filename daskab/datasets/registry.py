@@ -73,7 +73,7 @@ class Entry(Facts):
     source: str
     licence: str
     citation: str
-    format: Literal["bundled", "idx", "spaces", "commas", "csv", "arff"]
+    format: Literal["bundled", "made", "idx", "spaces", "commas", "csv", "arff"]
     rows: int
     duplicates: int
     classes: dict[str, str]

@@ -25,19 +25,23 @@ def _known(source: str) -> str:
         raise wrong(str(error)) from None
 
 
+def _hashable(group: Any) -> Any:
+    return tuple(group) if isinstance(group, list) else group
+
+
 class DataOptions(Section):
     """``[data]``: what models are fitted to and scored on.
 
-    Of the rows of two ``classes`` of ``source``, images are averaged to ``pool`` x ``pool`` pixels, copies left out
-    (``deduplicate``), inputs scaled to 0..1 and left out where they then deviate by at most ``min_std``. ``scale`` is
-    ``unit``, by what an input can be, or ``range``, by what it is, without the share below and above
-    ``clip_percentile``; default: ``unit`` where the data's registry knows it. All of that is by all rows. Then
-    ``train_size`` of them are drawn, in the classes' proportions, copies never on both sides; the score is over
-    ``test_size`` of the others (default: all).
+    Of the rows of two ``classes`` of ``source``, or of two lists of them that count as one each, images are averaged
+    to ``pool`` x ``pool`` pixels, copies left out (``deduplicate``), inputs scaled to 0..1 and left out where they then
+    deviate by at most ``min_std``. ``scale`` is ``unit``, by what an input can be, or ``range``, by what it is, without
+    the share below and above ``clip_percentile``; default: ``unit`` where the data's registry knows it. All of that is
+    by all rows. Then ``train_size`` of them are drawn, in the classes' proportions, copies never on both sides; the
+    score is over ``test_size`` of the others (default: all).
     """
 
     source: Annotated[str, AfterValidator(_known)]
-    classes: Annotated[tuple[Any, ...] | None, Field(strict=False)] = None
+    classes: Annotated[tuple[Annotated[Any, AfterValidator(_hashable)], ...] | None, Field(strict=False)] = None
     train_size: int = Field(ge=2)
     test_size: Count | None = None
     seed: Seed = 0
@@ -52,15 +56,15 @@ class DataOptions(Section):
         names = self.entry.class_names
         if self.classes is None and len(names) != 2:
             raise wrong(f"missing; {self.source} has more than two: {', '.join(names)}", ("classes",))
-        asked = [str(name) for name in self.classes or names]
-        if len(asked) != 2 or len(set(asked) & set(names)) != 2:
-            given = reprlib.repr(list(self.classes or ()))
+        asked = [name for group in self._groups for name in group]
+        if len(self._groups) != 2 or not all(self._groups) or len(set(asked) & set(names)) != len(asked):
+            given = reprlib.repr([list(one) if isinstance(one, tuple) else one for one in self.classes or ()])
             raise wrong(f"{given} is not two different classes of {self.source}: {', '.join(names)}", ("classes",))
         if self.pool is not None and self.entry.image is None:
             raise wrong(f"{self.pool} is given, but the inputs of {self.source} are no pixels", ("pool",))
-        if self.pool is not None and any(side % self.pool for side in self.entry.image or ()):
+        if self.pool is not None and any(side < self.pool for side in self.entry.image or ()):
             shape = " x ".join(map(str, self.entry.image or ()))
-            raise wrong(f"{self.pool} does not divide the {shape} pixels of {self.source}", ("pool",))
+            raise wrong(f"{self.pool} is more than the {shape} pixels of {self.source}", ("pool",))
         if self.scale == "unit" and self.entry.edges is None:
             raise wrong(f"'unit' needs to know what each input of {self.source} can be; use 'range'", ("scale",))
         if self.how == "unit" and self.clip_percentile:
@@ -75,8 +79,20 @@ class DataOptions(Section):
     @property
     def pair(self) -> tuple[str, str]:
         """The names of the two classes."""
-        first, second = self.entry.class_names if self.classes is None else map(str, self.classes)
+        first, second = map(points.group_name, self._groups)
         return first, second
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The classes that count as the first, and those that count as the second."""
+        first, second = self._groups
+        return first, second
+
+    @property
+    def _groups(self) -> list[tuple[str, ...]]:
+        """As many as are given."""
+        given = self.entry.class_names if self.classes is None else self.classes
+        return [tuple(map(str, one)) if isinstance(one, tuple) else (str(one),) for one in given]
 
     @property
     def how(self) -> Literal["unit", "range"]:
@@ -96,7 +112,7 @@ class DataOptions(Section):
 
 def prepared(data: DataOptions) -> tuple[Dataset, Dataset]:
     """Training and test part of a job's data, scaled to 0..1."""
-    dataset = points.two_classes(load(data.source), data.pair)
+    dataset = points.two_classes(load(data.source), data.groups)
     if data.pool is not None:
         dataset = points.pool(dataset, data.pool)
     if data.deduplicate:

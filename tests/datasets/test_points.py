@@ -176,9 +176,18 @@ def test_pool_averages_blocks(digits):
     assert np.array_equal(pool(digits, 8).X, digits.X)
 
 
+def test_pool_shares_pixels_where_it_does_not_divide_them(digits):
+    pooled = pool(digits, 3)
+    images = digits.X.reshape(-1, 8, 8)
+    line = np.array([3, 3, 2])  # thirds of a pixel: of eight, a third covers two and two thirds
+    assert pooled.X[:, 0] == pytest.approx(line @ images[:, :3, :3] @ line / 64)
+    assert pooled.X.mean(axis=1) == pytest.approx(digits.X.mean(axis=1))
+    assert pooled.image_shape == (3, 3)
+
+
 def test_pool_errors(digits):
-    with pytest.raises(DataError, match=r"^pool: 3 does not divide the 8 x 8 pixels of digits$"):
-        pool(digits, 3)
+    with pytest.raises(DataError, match=r"^pool: 9 is not from 1 to the 8 x 8 pixels of digits$"):
+        pool(digits, 9)
     with pytest.raises(DataError, match=r"^pool: the inputs of digits are no pixels of whole images$"):
         pool(drop_constant(digits, 0.0), 4)
 

@@ -31,7 +31,7 @@ def test_the_digits_are_prepared_as_ever() -> None:
 
 def test_a_table_is_scaled_by_its_clipped_range() -> None:
     train, test = prepared(WINE)
-    wanted = split(drop_constant(rescale_to_seen(two_classes(load("wine"), WINE.pair), 2.0), 0.0), 60, 0)
+    wanted = split(drop_constant(rescale_to_seen(two_classes(load("wine"), WINE.groups), 2.0), 0.0), 60, 0)
     assert np.array_equal(train.X, wanted[0].X)
     assert np.array_equal(test.X, wanted[1].X)
     assert (train.X.min(), train.X.max()) == (0.0, 1.0)
@@ -45,6 +45,15 @@ def test_options_of_two_classes_need_not_say_them() -> None:
     whole, part = (prepared(o)[1] for o in (options.model_copy(update={"test_size": None}), options))
     assert np.array_equal(part.X, whole.X[:30])
     assert 0 < part.y.sum() < 30
+
+
+def test_classes_that_count_as_one() -> None:
+    options = DataOptions(source="digits", classes=([0, 1, 2, 3, 4], [5, 6, 7, 8, 9]), train_size=100)
+    assert hash(options) == hash(options.model_copy())
+    train, test = prepared(options)
+    assert options.pair == ("0/1/2/3/4", "5/6/7/8/9") == train.class_names
+    assert len(train.y) + len(test.y) == 1797
+    assert train.y.sum() + test.y.sum() == 182 + 181 + 179 + 174 + 180
 
 
 def test_pooled_digits() -> None:
