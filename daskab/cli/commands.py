@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from daskab._version import VERSION
 from daskab.cli.data import data
 from daskab.cli.importing import import_model
+from daskab.cli.jobs import certify_job
 from daskab.cli.nightly import nightly
 from daskab.cli.options import (
     cluster_option,
@@ -26,7 +26,7 @@ from daskab.cli.options import (
 from daskab.cli.parameters import FilePath, Finite, Folder
 from daskab.cli.printing import indent, show
 from daskab.cli.reporting import explain_input, write_report
-from daskab.cli.signals import signals
+from daskab.cli.study import study
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError
 from daskab.files import reaching
@@ -36,14 +36,11 @@ from daskab.report.results import INCOMPLETE, Results, exit_code
 from daskab.report.runs import describe_run, describe_runs
 from daskab.report.tls import describe_tls
 from daskab.report.verdict import bound_ratio, verdict
-from daskab.run.baseline import CertifiedBaseline, certified_baseline
 from daskab.run.certify import certify_model, make_question
-from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import executor
-from daskab.run.job import AttackOptions, Baseline, Job, bound_options, read_cluster, read_job
-from daskab.run.models import JobModel, job_models
+from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
+from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
-from daskab.run.queue import Queue
 from daskab.run.status import look_at, runs_in
 
 INTEGRITY = 4
@@ -60,6 +57,7 @@ daskab.add_command(data)
 daskab.add_command(explain_input)
 daskab.add_command(write_report)
 daskab.add_command(nightly)
+daskab.add_command(study)
 
 
 @daskab.command()
@@ -83,64 +81,12 @@ def run(
     job = read_job(job_file)
     where = job.cluster if cluster is None else read_cluster(cluster)
     results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
-    baselines: dict[Baseline | None, CertifiedBaseline] = {}
     with logged(log) as lines, reported(results, junit, prometheus), swept(job, results, runs):
         with watched(lines) as watch, executor(where) as workers:
-            asked: dict[Drive, JobModel] = {}
-
-            def drives() -> Iterator[Drive]:
-                models = job_models(job, runs, late=queue.late)
-                while True:
-                    with signals.at_once():  # a fit leaves nothing half-written
-                        item = next(models, None)
-                        if item is None:
-                            return
-                        beside = None
-                        if item.baseline is not None and item.baseline not in baselines:
-                            baselines[item.baseline] = beside = certified_baseline(item.baseline, runs)
-                    if beside is not None:
-                        with watch.paused():
-                            tell_baseline(job, item, beside)
-                    results.begin(item.name)
-                    question = make_question(item.model, item.bound, job.attack)
-                    progress = watch.of(f"{job.name}/{item.name}")
-                    drive = Drive(question, item.model, runs, batch=job.run.batch, progress=progress)
-                    asked[drive] = item
-                    yield drive
-
-            queue = Queue(drives(), workers, time_limit)
-            for drive, outcome in queue.outcomes():
-                item = asked.pop(drive)
-                results.add(item.name, outcome, item.model.accuracy, baselines.get(item.baseline))
-                with watch.paused():
-                    tell(job, item, outcome)
+            certify_job(job, results, runs, workers, watch, time_limit)
         for name in results.close():
             click.echo(f"{job.name}/{name}: not reached in time\n")
     return results.code
-
-
-def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
-    """Print what a model of a job came to."""
-    model = item.model
-    headline(f"{job.name}/{item.name}", f"{model.n_centres} centres, {model.n_inputs} inputs", model.accuracy)
-    for note in item.notes:
-        click.echo(f"  Fit: {note}")
-    click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
-    state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
-    click.echo(f"  Run: {outcome.folder} ({state})\n")
-
-
-def tell_baseline(job: Job, item: JobModel, baseline: CertifiedBaseline) -> None:
-    """Print what the baseline of a model, and of others of the same data, comes to."""
-    model = baseline.model
-    headline(f"{job.name}/{baseline.name}", f"linear, {model.n_inputs} inputs", model.accuracy)
-    click.echo(indent(verdict(baseline.certificate, item.classes, item.noun)))
-    click.echo(f"  Certificate: {baseline.path}\n")
-
-
-def headline(label: str, size: str, accuracy: float | None) -> None:
-    """Print the line above what is said of a model."""
-    click.echo(f"{label} ({size}{'' if accuracy is None else f', accuracy {accuracy:.3f}'})")
 
 
 @daskab.command()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from importlib.resources import files
 
+from daskab.report.markdown import marked
 from daskab.report.prometheus import Sample
 from daskab.run.comparison import certified
 from daskab.run.nightly import Nightly
 from daskab.run.nights import Kept, Measured, ModelNight, Night, missed
-
-MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 COLUMNS = ("certified inputs", "attack", "sum of bounds", "accuracy", "seconds")
 
@@ -170,11 +168,6 @@ def number(value: float | None, how: str) -> str:
 def when(time: datetime) -> str:
     """A time as people read it."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
-
-
-def marked(text: str) -> str:
-    """Text that Markdown leaves as it is, on one line."""
-    return MARKUP.sub(r"\\\1", "".join(c if c.isprintable() else " " for c in text))
 
 
 # The page.

@@ -149,22 +149,24 @@ def describe_sweep(job: Job, told: Sequence[Told]) -> Table:
         words = [
             *([point.model.name] if several else []),
             *map(said, point.values.values()),
-            _accuracy(one),
-            _certified(one),
+            accuracy_said(one),
+            certified_said(one),
             str(one.get("attack", "")),
             f"{one['task_seconds']:.1f}" if "task_seconds" in one else "",
-            *([_accuracy(one, "baseline_"), _certified(one, "baseline_")] if beside else []),
+            *([accuracy_said(one, "baseline_"), certified_said(one, "baseline_")] if beside else []),
             "*" if is_best else "",
         ]
         table.add_row(*map(Text, words))
     return table
 
 
-def _accuracy(one: Told, of: str = "") -> str:
+def accuracy_said(one: Told, of: str = "") -> str:
+    """The accuracy of a point, or ``of`` its baseline: empty where it is not known."""
     return f"{one[f'{of}accuracy']:.3f}" if f"{of}accuracy" in one else ""
 
 
-def _certified(one: Told, of: str = "") -> str:
+def certified_said(one: Told, of: str = "") -> str:
+    """What is certified of a point, or ``of`` its baseline, in a word or two."""
     number = "no attack" if one.get(f"{of}no_attack_exists") else str(one.get(f"{of}certified", ""))
     return number if of or one.get("complete", True) else f"{number} so far"
 

@@ -319,7 +319,7 @@ def _problems(error: ValidationError, root: type[BaseModel], tables: Tables) -> 
         else:
             expected = _EXPECTED.get(e["type"], e["msg"].removeprefix("Input should be "))
             what = f"{reprlib.repr(e['input'])} is not {expected}"
-        if at in (("model",), ("job",)) and e["type"] != "extra_forbidden":
+        if at in (("model",), ("job",), ("experiment",)) and e["type"] != "extra_forbidden":
             what += f"; write [[{at[0]}]]"
         found.append((at, what))
     return [(at, what) for at, what in found if at not in misspelt or what != "missing"]

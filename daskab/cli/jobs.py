@@ -1,0 +1,83 @@
+"""The models of a job, certified one and all, and what each comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from daskab.cli.printing import indent
+from daskab.cli.signals import signals
+from daskab.cli.watching import Watch
+from daskab.report.results import Results
+from daskab.report.verdict import verdict
+from daskab.run.baseline import CertifiedBaseline, certified_baseline
+from daskab.run.certify import make_question
+from daskab.run.driver import Drive, Outcome
+from daskab.run.executors import Executor
+from daskab.run.job import Baseline, Job
+from daskab.run.models import JobModel, job_models
+from daskab.run.queue import Queue
+
+
+def certify_job(
+    job: Job, results: Results, runs: Path, workers: Executor, watch: Watch, time_limit: float | None = None
+) -> None:
+    """Certify the models of a job, going on where an earlier try stopped; print and add to ``results`` what they are.
+
+    Models that would have to be fitted after ``time_limit`` seconds are left out.
+    """
+    baselines: dict[Baseline | None, CertifiedBaseline] = {}
+    asked: dict[Drive, JobModel] = {}
+
+    def drives() -> Iterator[Drive]:
+        models = job_models(job, runs, late=queue.late)
+        while True:
+            with signals.at_once():  # a fit leaves nothing half-written
+                item = next(models, None)
+                if item is None:
+                    return
+                beside = None
+                if item.baseline is not None and item.baseline not in baselines:
+                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs)
+            if beside is not None:
+                with watch.paused():
+                    tell_baseline(job, item, beside)
+            results.begin(item.name)
+            question = make_question(item.model, item.bound, job.attack)
+            progress = watch.of(f"{job.name}/{item.name}")
+            drive = Drive(question, item.model, runs, batch=job.run.batch, progress=progress)
+            asked[drive] = item
+            yield drive
+
+    queue = Queue(drives(), workers, time_limit)
+    for drive, outcome in queue.outcomes():
+        item = asked.pop(drive)
+        results.add(item.name, outcome, item.model.accuracy, baselines.get(item.baseline))
+        with watch.paused():
+            tell(job, item, outcome)
+
+
+def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
+    """Print what a model of a job came to."""
+    model = item.model
+    headline(f"{job.name}/{item.name}", f"{model.n_centres} centres, {model.n_inputs} inputs", model.accuracy)
+    for note in item.notes:
+        click.echo(f"  Fit: {note}")
+    click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
+    state = "found" if outcome.found else "sealed" if outcome.sealed else "not sealed"
+    click.echo(f"  Run: {outcome.folder} ({state})\n")
+
+
+def tell_baseline(job: Job, item: JobModel, baseline: CertifiedBaseline) -> None:
+    """Print what the baseline of a model, and of others of the same data, comes to."""
+    model = baseline.model
+    headline(f"{job.name}/{baseline.name}", f"linear, {model.n_inputs} inputs", model.accuracy)
+    click.echo(indent(verdict(baseline.certificate, item.classes, item.noun)))
+    click.echo(f"  Certificate: {baseline.path}\n")
+
+
+def headline(label: str, size: str, accuracy: float | None) -> None:
+    """Print the line above what is said of a model."""
+    click.echo(f"{label} ({size}{'' if accuracy is None else f', accuracy {accuracy:.3f}'})")

@@ -1,0 +1,65 @@
+"""The study file: several jobs, each an experiment that was published, in a small and a full setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from daskab.run.job import Tables, read_file
+from daskab.run.sections import BesideJob, Name, Section, wrong
+
+Words = Annotated[str, Field(min_length=1)]
+
+
+class Experiment(Section):
+    """``[[experiment]]``: what it is, and the job files of its settings, given relative to the study file.
+
+    ``published`` is the number that was published, where it is known; ``remarks`` say what was made otherwise here,
+    and why results differ.
+    """
+
+    name: Name
+    title: Words
+    small: BesideJob
+    full: BesideJob
+    published: Words | None = None
+    remarks: Annotated[tuple[Words, ...], Field(strict=False)] = ()
+
+    def job(self, full: bool) -> Path:
+        """The job file of a setting."""
+        return self.full if full else self.small
+
+
+class Study(Section):
+    """A whole study file; ``experiments`` are its ``[[experiment]]`` tables, ``remarks`` hold for all of them."""
+
+    name: Name
+    title: Words
+    remarks: Annotated[tuple[Words, ...], Field(strict=False)] = ()
+    experiments: Annotated[tuple[Experiment, ...], Field(alias="experiment", strict=False)]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Study:
+        if not self.experiments:
+            raise wrong("empty", ("experiment",))
+        names = [one.name for one in self.experiments]
+        for i, name in enumerate(names):
+            if names.index(name) < i:
+                raise wrong(f"{name!r} is already experiment[{names.index(name)}]", ("experiment", i, "name"))
+        return self
+
+
+_TABLES: Tables = {"experiment": Experiment}
+
+
+def read_study(path: Path) -> Study:
+    """Read and check a study file.
+
+    Raises
+    ------
+    JobError
+        As by `read_job`.
+    """
+    return read_file(path, Study, "a study has at least a name, a title and an [[experiment]]", _TABLES)
