@@ -41,7 +41,7 @@ def pair_of(model: KernelExpansion, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, x_prime
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(model=models(), seed=st.integers(0, 2**32 - 1), variance=st.sampled_from([1.0, 0.3, 1e6]))
 def test_attained_is_below_the_truth_and_close_to_it(model: KernelExpansion, seed: int, variance: float) -> None:
     model = model.replace(variance=variance)
@@ -57,7 +57,7 @@ def test_attained_is_below_the_truth_and_close_to_it(model: KernelExpansion, see
         assert attained_change(model, x_prime, x) == 0.0
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(model=models(), seed=st.integers(0, 2**32 - 1), constant=st.sampled_from([0.0, 1.3, -1e9]))
 def test_the_range_encloses_the_latent(model: KernelExpansion, seed: int, constant: float) -> None:
     model = model.replace(constant=constant)

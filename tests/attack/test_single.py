@@ -76,7 +76,7 @@ def test_it_finds_the_brute_force_optimum(d: int, seed: int) -> None:
         assert value == pytest.approx(brute_force(model, changed), abs=1e-6 * scale)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(model=models(), seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_the_point_found_is_in_the_box_and_worth_what_is_said(
     model: KernelExpansion, seed: int, data: st.DataObject

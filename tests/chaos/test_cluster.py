@@ -35,6 +35,7 @@ def test_a_killed_scheduler_and_its_workers_are_replaced(undisturbed: bytes, tmp
         assert executor.came >= 4
 
 
+@pytest.mark.long
 def test_a_killed_scheduler_that_is_not_replaced(
     undisturbed: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +69,7 @@ def test_no_worker_ever_comes(tmp_path: Path) -> None:
             answer(executor, tmp_path / "runs")
 
 
+@pytest.mark.long
 def test_the_last_worker_dies_and_another_comes(undisturbed: bytes, tmp_path: Path) -> None:
     with running_cluster(tmp_path, workers=1) as cluster:
 
@@ -102,6 +104,7 @@ def test_a_frozen_worker_is_given_up_and_thaws_again(
         assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.long
 def test_a_scheduler_frozen_for_a_while_goes_on(undisturbed: bytes, tmp_path: Path) -> None:
     with running_cluster(tmp_path, workers=1) as cluster:
 

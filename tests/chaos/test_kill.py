@@ -144,6 +144,7 @@ def test_killed_in_mid_run_it_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_again_and_again(job: Path, undisturbed: bytes, tmp_path: Path) -> None:
     """In mid-run each time, under one executor and then under the other; the workers die with their client."""
     finished = 0

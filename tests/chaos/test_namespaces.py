@@ -43,6 +43,7 @@ def count(hosts: Hosts, line: str) -> int:
     return (hosts.folder / "scheduler-0.log").read_text().count(line)
 
 
+@pytest.mark.recipe
 def test_a_link_that_is_cut_for_a_moment(hosts: Hosts, undisturbed: bytes, tmp_path: Path) -> None:
     cut, mend = (lambda state=state: hosts.net.link(4, state) for state in ("down", "up"))
     assert sealed(run(hosts, {4: cut, 16: mend}, tmp_path)) == undisturbed

@@ -46,7 +46,7 @@ def exact_excess(a: Attacks, weights: Weights, y: np.ndarray, d: np.ndarray, z: 
     return phi.exp() * (arb(weights.lam) * (ends[0] - high) + arb(weights.mu) * (-ends[1] - low))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(models(max_centres=6, max_inputs=6, lengthscales=(0.3, 10.0), thresholds=True), st.integers(0, 2**32 - 1))
 def test_a_nodes_majorant_lies_above_all_its_pairs(model: KernelExpansion, seed: int) -> None:
     rng = np.random.default_rng(seed)

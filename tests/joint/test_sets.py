@@ -71,7 +71,7 @@ def test_too_many_sets_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert candidates(np.ones(40), 3.0, candidate_sets.MOST_MOVED + 1) is None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(models(max_centres=8, max_inputs=6, lengthscales=(0.2, 10.0), thresholds=True), st.integers(0, 2**32 - 1))
 def test_no_move_inside_the_cells_exceeds_all_corners(model: KernelExpansion, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def test_no_move_inside_the_cells_exceeds_all_corners(model: KernelExpansion, se
     assert not arb(max(corners)) + arb(1e-14 * reach * (1.0 + moves.others.size)) < exact
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_every_attack_stays_in_an_open_node(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -85,7 +85,7 @@ def node_of(problem: Problem, where: Coordinates, rng: np.random.Generator) -> t
     return 0.5 * (lo + hi)[None], 0.5 * (hi - lo)[None] * (1.0 + 1e-12)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(model=models(max_centres=8, max_inputs=6), seed=seeds)
 def test_the_quadratic_lies_above_the_change_and_a_node_passes_only_at_a_level_above_it(
     model: KernelExpansion, seed: int

@@ -44,7 +44,7 @@ def test_it_confirms_certificates_and_finds_what_exceeds_less(model: KernelExpan
         assert attained_change(model, *pair) > 0.99 * certificate.attained[d]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(model=models(max_centres=8, max_inputs=8), seed=st.integers(0, 2**32 - 1))
 def test_it_never_confirms_less_than_some_path_attains(model: KernelExpansion, seed: int) -> None:
     rng = np.random.default_rng(seed)
