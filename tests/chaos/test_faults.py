@@ -18,7 +18,7 @@ from chaos.faults import DAMAGE, ENDS, WRITES, FaultyExecutor, FaultyStore, Kill
 from examples import ask, mixed_model, run_folder, sealed
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from daskab.errors import BusyError, IncompleteError, IntegrityError
 from daskab.run.certificate import Certificate
@@ -29,7 +29,8 @@ from daskab.run.lease import one_writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 
-SCHEDULES = 201  # random ones, over 200
+SCHEDULES, PARTS = 205, 41
+"""Over 200 random schedules."""
 MODEL = mixed_model(3, 2)
 OPTIONS = bound_options(slices=2, rtol=1e-9, node_budget=20, pair_nodes=20, set_nodes=0)
 CUT = (12, 2, 60)
@@ -170,23 +171,16 @@ class Faults(RuleBasedStateMachine):
             shutil.rmtree(self.runs)
 
 
-OPTIONS_OF_A_PART = settings(
-    max_examples=SCHEDULES // 3,
-    stateful_step_count=2,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-
-
-# Three parts of one test, as pytest's processes share tests out by class.
-class TestFaults(Faults.TestCase):
-    settings = OPTIONS_OF_A_PART
-
-
-class TestMoreFaults(Faults.TestCase):
-    settings = OPTIONS_OF_A_PART
-
-
-class TestYetMoreFaults(Faults.TestCase):
-    settings = OPTIONS_OF_A_PART
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_schedules_of_faults(part: int) -> None:
+    """In parts: pytest's processes begin with the modules of most tests, and this one takes the longest."""
+    run_state_machine_as_test(
+        Faults,
+        settings=settings(
+            max_examples=SCHEDULES // PARTS,
+            stateful_step_count=2,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a schedule is short as it is
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )
