@@ -16,7 +16,7 @@ from daskab.attack.attained import latent_range
 from daskab.attack.line import tried_values
 from daskab.bound.scaled import Scaled, to_model_units
 from daskab.errors import ModelError
-from daskab.model.checked import numbers
+from daskab.model.checked import points_of
 from daskab.model.expansion import KernelExpansion
 
 Array = NDArray[np.float64]
@@ -100,9 +100,7 @@ def attack_points(model: KernelExpansion, X: ArrayLike) -> AttackedPoints:
 
 
 def _points_of_the_box(model: KernelExpansion, X: ArrayLike) -> Array:
-    given = numbers("X", X, ndim=2)
-    if given.shape[1] != model.n_inputs:
-        raise ModelError(f"X: has {given.shape[1]} columns, the model {model.n_inputs} inputs")
+    given = points_of("X", X, model.n_inputs)
     outside = np.flatnonzero(~((given >= model.lower) & (given <= model.upper)))
     if outside.size:
         k, j = divmod(int(outside[0]), model.n_inputs)

@@ -51,3 +51,16 @@ def runs_option(what: str) -> Callable[[Command], Command]:
         show_default=True,
         help=f"Where {what} are kept; s3:// too.",
     )
+
+
+def output_option(folder: str, what: str) -> Callable[[Command], Command]:
+    """``--output`` of a command that writes ``what`` to a ``folder``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=FilePath(file_okay=False, path_type=Path),
+        metavar="FOLDER",
+        default=Path(folder),
+        show_default=True,
+        help=f"Where to write {what}.",
+    )

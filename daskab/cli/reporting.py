@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from daskab.cli.parameters import FilePath, Folder
+from daskab.cli.options import output_option
+from daskab.cli.parameters import Folder
 from daskab.cli.printing import indent, show
 from daskab.errors import DaskabError
 from daskab.files import reaching
@@ -18,15 +19,7 @@ from daskab.run.reading import read_run
 
 @click.command("report")
 @click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=Folder(exists=True))
-@click.option(
-    "-o",
-    "--output",
-    type=FilePath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    default=Path("report"),
-    show_default=True,
-    help="Where to write index.html and its figures.",
-)
+@output_option("report", "index.html and its figures")
 def write_report(folders: tuple[Path, ...], output: Path) -> int:
     """Write runs, or sweeps (runs/sweeps/JOB.zarr), as one HTML page: 0 if all are sealed and complete, else 3.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from daskab.cli.jobs import certify_job
-from daskab.cli.options import cluster_option, log_option, runs_option
+from daskab.cli.options import cluster_option, log_option, output_option, runs_option
 from daskab.cli.parameters import FilePath
 from daskab.cli.watching import ending, logged, swept, watched
 from daskab.errors import DaskabError
@@ -24,15 +24,7 @@ from daskab.run.study import Experiment, Study, read_study
 @click.argument("study_file", metavar="STUDY.toml", type=FilePath(path_type=Path))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--full", is_flag=True, help="The setting as published, in place of the small one: it may take hours.")
-@click.option(
-    "-o",
-    "--output",
-    type=FilePath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    default=Path("study"),
-    show_default=True,
-    help="Where to write index.html and index.md.",
-)
+@output_option("study", "index.html and index.md")
 @cluster_option
 @runs_option("runs")
 @log_option
@@ -65,8 +57,9 @@ def study(
                 with swept(job, results, runs), watched(lines) as watch:
                     certify_job(job, results, runs, workers, watch)
             except (DaskabError, OSError) as error:
-                results.stop(*ending(error))
-                click.echo(f"daskab: {experiment.name}: {ending(error)[1]}", err=True)
+                exit_code, message = ending(error)
+                results.stop(exit_code, message)
+                click.echo(f"daskab: {experiment.name}: {message}", err=True)
             results.close()
             code = max(code, results.code)
             told.append(told_experiment(experiment, job, list(results)))

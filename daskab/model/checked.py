@@ -70,6 +70,22 @@ def names(names: Sequence[str], d: int) -> tuple[str, ...]:
     return given
 
 
+def points_of(name: str, points: Any, d: int) -> Array:
+    """Points (N, d) as a new float64 array; ModelError unless they are that, and finite."""
+    given = numbers(name, points, ndim=2)
+    if given.shape[1] != d:
+        raise ModelError(f"{name}: has {given.shape[1]} columns, the model {d} inputs")
+    return given
+
+
+def freeze(model: object, parts: Mapping[str, Any]) -> None:
+    """Set the parts of a frozen dataclass; arrays can then no longer be written to."""
+    for name, value in parts.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(model, name, value)
+
+
 def check_box(lower: Array, upper: Array, input_names: Sequence[str]) -> None:
     """ModelError unless every input's lower edge (D,) is at most its upper."""
     wrong = np.flatnonzero(lower > upper)

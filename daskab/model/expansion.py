@@ -15,9 +15,11 @@ from daskab.model.checked import (
     check_box,
     check_thresholds,
     digest_of,
+    freeze,
     names,
     numbers,
     optional,
+    points_of,
     positive,
     shaped,
 )
@@ -139,10 +141,7 @@ class KernelExpansion:
             **_probes(probe_points, probe_latents, d),
             "provenance": provenance,
         }
-        for name, value in checked.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        freeze(self, checked)
         check_box(self.lower, self.upper, self.input_names)
         self._check_distances()
         check_thresholds(self.latent_low, self.latent_high)
@@ -198,9 +197,7 @@ class KernelExpansion:
         >>> model.latent([[0.0], [1.0]]).round(3).tolist()
         [2.0, 1.213]
         """
-        points = numbers("X", X, ndim=2)
-        if points.shape[1] != self.n_inputs:
-            raise ModelError(f"X: has {points.shape[1]} columns, the model {self.n_inputs} inputs")
+        points = points_of("X", X, self.n_inputs)
         out = np.empty(points.shape[0])
         rows = max(1, 2_000_000 // max(1, self.n_centres * self.n_inputs))  # 16 MB of differences at a time
         for start in range(0, points.shape[0], rows):
@@ -273,7 +270,5 @@ def _probes(points: ArrayLike | None, latents: ArrayLike | None, d: int) -> dict
         return {"probe_points": None, "probe_latents": None}
     if points is None or latents is None:
         raise ModelError("probe_points, probe_latents: one is given without the other; give both or neither")
-    at = numbers("probe_points", points, ndim=2)
-    if at.shape[1] != d:
-        raise ModelError(f"probe_points: has {at.shape[1]} columns, the model {d} inputs")
+    at = points_of("probe_points", points, d)
     return {"probe_points": at, "probe_latents": numbers("probe_latents", latents, shape=(at.shape[0],))}

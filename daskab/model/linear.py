@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from daskab.errors import ModelError
-from daskab.model.checked import Array, check_box, check_thresholds, digest_of, names, numbers, optional
+from daskab.model.checked import (
+    Array,
+    check_box,
+    check_thresholds,
+    digest_of,
+    freeze,
+    names,
+    numbers,
+    optional,
+    points_of,
+)
 
 # Above this a latent could overflow where it is evaluated.
 LARGEST_LATENT = 1e150
@@ -95,10 +105,7 @@ class LinearModel:
             "accuracy": optional("accuracy", accuracy),
             "provenance": provenance,
         }
-        for name, value in checked.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        freeze(self, checked)
         check_box(self.lower, self.upper, self.input_names)
         check_thresholds(self.latent_low, self.latent_high)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -136,9 +143,7 @@ class LinearModel:
         ModelError
             If X is not (N, D) or not finite.
         """
-        points = numbers("X", X, ndim=2)
-        if points.shape[1] != self.n_inputs:
-            raise ModelError(f"X: has {points.shape[1]} columns, the model {self.n_inputs} inputs")
+        points = points_of("X", X, self.n_inputs)
         # A sum a point, no matrix product: a batch's result must not depend on the batch.
         latent: Array = np.sum(points * self.coefficients, axis=1) + self.intercept
         return latent

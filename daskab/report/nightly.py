@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from importlib.resources import files
 
-from daskab.report.markdown import marked
+from daskab.report.markdown import marked, table
+from daskab.report.pages import rendered
 from daskab.report.prometheus import Sample
 from daskab.run.comparison import certified
 from daskab.run.nightly import Nightly
@@ -83,12 +83,7 @@ def _summary(report: Report) -> Iterator[str]:
         yield ""
         yield marked(line)
     yield ""
-    yield f"| model | outcome | {' | '.join(COLUMNS)} |"
-    yield f"|{' --- |' * (2 + len(COLUMNS))}"
-    for model in night.models:
-        before = report.before.get(model.label)
-        cells = [marked(model.label), told(model), *changes(None if before is None else before.measured, model)]
-        yield f"| {' | '.join(cells)} |"
+    yield from table(("model", "outcome", *COLUMNS), (_row(report, model) for model in night.models))
     for model in night.models:
         lines = [*model.worse, *(f"warning: {line}" for line in model.warned)]
         lines += [] if model.error is None else [model.error]
@@ -98,6 +93,11 @@ def _summary(report: Report) -> Iterator[str]:
             yield f"## {marked(model.label)}{with_what}"
             yield ""
             yield from (f"- {marked(line)}" for line in lines)
+
+
+def _row(report: Report, model: ModelNight) -> list[str]:
+    before = report.before.get(model.label)
+    return [marked(model.label), told(model), *changes(None if before is None else before.measured, model)]
 
 
 def outcome(night: Night) -> str:
@@ -197,13 +197,10 @@ class Trend:
 
 def history_page(report: Report) -> str:
     """The page: one file that needs no other."""
-    from jinja2 import Environment, StrictUndefined  # here, for no other command needs it
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("daskab.report").joinpath("history.html.jinja").read_text("utf-8"))
     night, nightly = report.night, report.nightly
     seen = [model.label for kept in reversed(report.nights) if kept.night for model in kept.night.models]
-    return template.render(
+    return rendered(
+        "history.html.jinja",
         name=nightly.name,
         outcome=outcome(night),
         night=night,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 
-from daskab.report.markdown import marked
+from daskab.report.markdown import marked, table
+from daskab.report.pages import rendered
 from daskab.report.results import Result
 from daskab.report.sweep import accuracy_said, certified_said, told_of
 from daskab.run.job import Job
@@ -91,9 +91,7 @@ def _markdown(study: Study, setting: str, told: Sequence[Told]) -> Iterator[str]
         yield f"## {marked(one.experiment.title)}"
         if one.rows:
             yield ""
-            yield f"| {' | '.join(COLUMNS)} |"
-            yield f"|{' --- |' * len(COLUMNS)}"
-            yield from (f"| {' | '.join(map(marked, row))} |" for row in one.rows)
+            yield from table(COLUMNS, (map(marked, row) for row in one.rows))
         for line in lines_below(one):
             yield ""
             yield marked(line)
@@ -112,11 +110,8 @@ def lines_below(one: Told) -> list[str]:
 
 def study_page(study: Study, setting: str, told: Sequence[Told]) -> str:
     """The page in HTML: one file that needs no other."""
-    from jinja2 import Environment, StrictUndefined  # here, for no other command needs it
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("daskab.report").joinpath("study.html.jinja").read_text("utf-8"))
-    return template.render(
+    return rendered(
+        "study.html.jinja",
         title=study.title,
         heading=heading(study, setting, told),
         remarks=[*study.remarks, EXPLAINED],

@@ -18,7 +18,7 @@ from pydantic.types import Discriminator, Tag
 from daskab.errors import JobError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.data import DataOptions
-from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, wrong
+from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, check_names, wrong
 from daskab.run.sweep import OF_DATA, OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
 
@@ -167,12 +167,8 @@ class Job(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Job:
-        if not self.models:
-            raise wrong("empty", ("model",))
         names = [model.name for model in self.models]
-        for i, name in enumerate(names):
-            if names.index(name) < i:
-                raise wrong(f"{name!r} is already model[{names.index(name)}]", ("model", i, "name"))
+        check_names("model", names)
         to_fit = [i for i, model in enumerate(self.models) if isinstance(model, FittedModel)]
         if to_fit and self.data is None:
             raise wrong("without a file it needs a [data] section to be fitted to", ("model", to_fit[0]))

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from pydantic.functional_validators import BeforeValidator
 
 from daskab.run.job import Tables, read_file
-from daskab.run.sections import BesideJob, Name, Section, wrong
+from daskab.run.sections import BesideJob, Name, Section, check_names, wrong
 
 
 def _duration(given: object) -> float:
@@ -72,12 +72,7 @@ class Nightly(Section):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Nightly:
-        if not self.jobs:
-            raise wrong("empty", ("job",))
-        names = [job.name for job in self.jobs]
-        for i, name in enumerate(names):
-            if names.index(name) < i:
-                raise wrong(f"{name!r} is already job[{names.index(name)}]", ("job", i, "name"))
+        check_names("job", [job.name for job in self.jobs])
         return self
 
 

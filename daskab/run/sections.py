@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,15 @@ class Section(BaseModel):
 def wrong(what: str, at: KeyPath = ()) -> PydanticCustomError:
     """An error in our words; ``at`` leads from where it is raised to the key at fault."""
     return PydanticCustomError("job", "{what}", {"what": what, "at": at})
+
+
+def check_names(table: str, names: Sequence[str]) -> None:
+    """Raise unless there are tables of this kind, ``[[table]]``, and no name is that of two."""
+    if not names:
+        raise wrong("empty", (table,))
+    for i, name in enumerate(names):
+        if names.index(name) < i:
+            raise wrong(f"{name!r} is already {table}[{names.index(name)}]", (table, i, "name"))
 
 
 def _beside_job(given: object, info: ValidationInfo) -> Path:

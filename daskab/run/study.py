@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from daskab.run.job import Tables, read_file
-from daskab.run.sections import BesideJob, Name, Section, wrong
+from daskab.run.sections import BesideJob, Name, Section, check_names
 
 Words = Annotated[str, Field(min_length=1)]
 
@@ -42,12 +42,7 @@ class Study(Section):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Study:
-        if not self.experiments:
-            raise wrong("empty", ("experiment",))
-        names = [one.name for one in self.experiments]
-        for i, name in enumerate(names):
-            if names.index(name) < i:
-                raise wrong(f"{name!r} is already experiment[{names.index(name)}]", ("experiment", i, "name"))
+        check_names("experiment", [one.name for one in self.experiments])
         return self
 
 

@@ -17,7 +17,6 @@ last tasks of stages. Then the longest chain: the seconds of the longest task of
 from __future__ import annotations
 
 import heapq
-import json
 import shutil
 import sys
 import tempfile
@@ -32,9 +31,8 @@ from daskab.run.driver import Drive
 from daskab.run.executors import cluster
 from daskab.run.executors.cluster import IN_FLIGHT, Cluster
 from daskab.run.lease import LOCK
-from daskab.run.plan import Plan
 from daskab.run.queue import Queue
-from daskab.run.records import Assignment, Record, Task, read_record, write_record
+from daskab.run.records import Assignment, Record, Task, read_record, recorded, write_record
 from daskab.run.workspace import open_workspace
 
 NO_OPS = 2000
@@ -147,11 +145,11 @@ def main(runs: Path, counts: list[int]) -> None:
     records: dict[str, dict[str, Record]] = {}
     chain = 0.0
     for path in runs.glob("*/certificate.json"):
-        found = [read_record(path.parent / "records", Task.from_key(one.stem)) for one in path.parent.glob("records/*")]
-        run_id = Plan.from_json((path.parent / "plan.json").read_text(), "plan").question.run_id
-        records[run_id] = {record.task: record for record in found if record is not None}
+        kept = path.parent / "records"
+        found = [read_record(kept, task) for task in recorded(kept)]
+        records[path.parent.name] = {record.task: record for record in found if record is not None}
         longest: dict[str, float] = {}
-        for key, record in records[run_id].items():
+        for key, record in records[path.parent.name].items():
             stage = key.rpartition("-")[0]
             longest[stage] = max(longest.get(stage, 0.0), record.seconds)
         chain = max(chain, sum(longest.values()))
@@ -163,13 +161,12 @@ def main(runs: Path, counts: list[int]) -> None:
         for free in (False, True):
             with tempfile.TemporaryDirectory() as scratch:
                 copy = Path(scratch) / "runs"
-                kept = shutil.ignore_patterns(LOCK, "certificate*.json", "records", "models", "sweeps")
-                shutil.copytree(runs, copy, ignore=kept)
+                left_out = shutil.ignore_patterns(LOCK, "certificate*.json", "records", "models", "sweeps")
+                shutil.copytree(runs, copy, ignore=left_out)
                 paper = OnPaper(count, records, cost, free=free)
                 paper.seen = time.perf_counter()
                 for drive, outcome in Queue(drives(copy), paper).outcomes():
-                    sealed = json.loads((runs / drive.question.run_id / "certificate.json").read_text())
-                    assert json.loads(outcome.certificate.to_json()) == sealed
+                    assert outcome.certificate.to_json() == (runs / drive.folder.name / "certificate.json").read_text()
                 paper.worked()
                 said[free] = paper
         with_client, without = said[False], said[True]

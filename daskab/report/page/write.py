@@ -6,22 +6,18 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
-
 from daskab._version import VERSION
 from daskab.files import make_folder, write_atomically
 from daskab.report.page.parts import Section
+from daskab.report.pages import rendered
 
 PAGE = "index.html"
 
 
 def page_text(sections: Sequence[Section]) -> str:
     """The page, which loads nothing from anywhere."""
-    here = files("daskab.report.page")
-    page, look = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css"))
-    # Names of inputs, classes and jobs are a person's own and may be anything.
-    jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return jinja.from_string(page).render(sections=sections, look=look, version=VERSION)
+    look = files("daskab.report.page").joinpath("page.css").read_text(encoding="utf-8")
+    return rendered("page/page.html", sections=sections, look=look, version=VERSION)
 
 
 def write_page(sections: Sequence[Section], folder: Path) -> Path:
