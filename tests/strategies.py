@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -54,6 +57,42 @@ def models(
         reach = float(np.abs(weights).sum())
         options = {"latent_low": -0.2 * reach, "latent_high": 0.2 * reach}
     return KernelExpansion(centres, weights, lengthscale, lower, upper, **options)
+
+
+@st.composite
+def restricted_models(draw: st.DrawFn, **options: Any) -> KernelExpansion:
+    """The same in a domain that is less than the box: any of what `restrict` can say, of some of the inputs."""
+    model = draw(models(**options))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    d, width = model.n_inputs, model.upper - model.lower
+    order = rng.permutation(d).tolist()
+    told: dict[str, Any] = {}
+    if draw(st.booleans()):
+        told["frozen"] = order[: d // 4]
+    if draw(st.booleans()):
+        told["max_change"] = {int(j): float(width[j] * rng.choice([0.05, 0.3, 0.9])) for j in order[: (d + 1) // 2]}
+    if draw(st.booleans()):
+        chosen = rng.permutation(d)[: (d + 1) // 2]
+        told["values"] = {int(j): model.lower[j] + width[j] * rng.random(rng.integers(1, 6)) for j in chosen}
+    if d > 1 and draw(st.booleans()):
+        inputs = rng.permutation(d)[: rng.integers(2, min(d, 8) + 1)].tolist()
+        held = {*told.get("values", {}), *told.get("max_change", {}), *told.get("frozen", [])}
+        kind = "groups" if held & set(inputs) or draw(st.booleans()) else "categories"
+        told[kind] = {"together": inputs}
+        told["at_most_one"] = draw(st.booleans())
+    return model.restrict(**told)
+
+
+def pairs_of(model: KernelExpansion, inputs: Sequence[int], rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """Pairs (2, D) of points of a domain that differ in these inputs alone and may be changed into each other."""
+    x = model.domain.nearest(points_of(model, rng, n))
+    other = model.domain.nearest(points_of(model, rng, n))
+    x_prime = x.copy()
+    cols = list(inputs)
+    # As far as an input may move, wherever the other point lies beyond that.
+    most = model.domain.max_change[cols]
+    x_prime[:, cols] = np.clip(other[:, cols], x[:, cols] - most, x[:, cols] + most)
+    return [np.stack(pair) for pair in zip(x, x_prime, strict=True) if model.domain.allows(*pair)]
 
 
 @st.composite

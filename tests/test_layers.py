@@ -90,9 +90,10 @@ def test_the_second_path_shares_nothing_with_the_first(path: Path) -> None:
 
 SAME_EVERYWHERE = {
     "math": "ceil copysign frexp fsum inf isfinite ldexp nan nextafter sqrt",
-    "np": "abs all any arange argmax argsort array array_equal asarray ascontiguousarray bool_ clip concatenate "
-    "count_nonzero cumsum empty empty_like flatnonzero float64 inf int64 intp isfinite linspace max maximum nan ones "
-    "random ravel setdiff1d shape sort stack sum tile triu_indices unique where zeros zeros_like",
+    "np": "abs all any arange argmax argsort array array_equal array_split asarray ascontiguousarray bool_ clip "
+    "concatenate count_nonzero cumsum diff empty empty_like eye flatnonzero float64 full inf int64 intp isfinite isin "
+    "linspace max maximum nan ones random ravel setdiff1d shape sort stack sum tile triu_indices unique vstack where "
+    "zeros zeros_like",
 }
 """Functions that IEEE 754 or their own code settle to the bit; exp and log are in `_elementary` for that reason."""
 

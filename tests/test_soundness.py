@@ -53,7 +53,7 @@ def once(model: KernelExpansion, slices: int = 5) -> np.ndarray:
     tables = np.stack([input_table(s.centres[:, j], s.amplitudes, s.width[j], slices) for j in range(d)], axis=1)
     n = 2 * d * count(slices)
     points, goal = np.zeros((d, d)), np.zeros(d)
-    nodes = bound_units(0, n, ends(slices), edges, tables, points, 0, s.centres, s.amplitudes, s.width, goal)
+    nodes = bound_units(0, n, ends(slices), edges, tables, points, 0, s.centres, s.amplitudes, s.width, s.reach, goal)
     return nodes[:, BOUND].reshape(d, -1).max(axis=1)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import kernel
 from daskab._elementary import exp, exp_each
+from daskab.bound.reach import Reach
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -24,15 +25,16 @@ FEWEST, MOST = 5, 33  #: tried values of an input, its ends included
 LARGEST_TABLE = 1 << 23  #: numbers; 64 MB
 
 
-def tried_values(centres: Array, width: Array) -> tuple[Indices, Array, Array]:
+def tried_values(centres: Array, width: Array, reach: Reach) -> tuple[Indices, Array, Array]:
     """Values at which each input is tried, and every centre's bump there.
 
     An even grid with both ends; where an input is too wide for one, the centres' own values as well, for
-    no peak is far from all of them. The joint ascent moves the chosen values off the grid.
+    no peak is far from all of them. The joint ascent moves the chosen values off the grid. Listed values are tried,
+    and no others, where an input has them.
 
     Parameters
     ----------
-    centres, width : the scaled model, (M, D), (D,)
+    centres, width, reach : the scaled model, (M, D), (D,)
 
     Returns
     -------
@@ -52,7 +54,8 @@ def tried_values(centres: Array, width: Array) -> tuple[Indices, Array, Array]:
             inside = np.unique(np.clip(centres[:, j], 0.0, width[j]))
             pick = np.linspace(0, inside.size - 1, min(inside.size, 2 * most)).astype(np.int64)
             grid = np.unique(np.concatenate((grid, inside[pick])))
-        per_input.append(grid)
+        listed = reach.values[reach.first[j] : reach.first[j + 1]]
+        per_input.append(listed if listed.size else grid)
     first = np.concatenate(([0], np.cumsum([g.size for g in per_input]))).astype(np.int64)
     values = np.concatenate(per_input)
     bumps = np.empty((values.size, m))

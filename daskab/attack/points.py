@@ -36,8 +36,8 @@ class AttackedPoints:
     points : (N, D)
         In the model's units and its box: confidently of the other class where ``n_inputs`` is not 0, else as given.
     n_inputs : (N,)
-        Entries in which each differs from the given one; 0 where it was not confident, or nothing was found, which
-        does not prove that there is nothing.
+        Inputs, and groups that count as one change, in which each differs from the given one; 0 where it was not
+        confident, or nothing was found, which does not prove that there is nothing.
     confident : (N,)
         Whether the given point is confidently of one class, whatever the rounding.
     """
@@ -68,7 +68,8 @@ def attack_points(model: KernelExpansion, X: ArrayLike) -> AttackedPoints:
     Raises
     ------
     ModelError
-        If the model has no thresholds, or X is not (N, D), not finite, or not in the box.
+        If the model has no thresholds, or X is not (N, D), not finite, or not in the model's domain; or the model has
+        categories, which are not attacked from given points.
 
     Notes
     -----
@@ -84,7 +85,9 @@ def attack_points(model: KernelExpansion, X: ArrayLike) -> AttackedPoints:
     low, high = model.latent_low, model.latent_high
     if low is None or high is None:
         raise ModelError("latent_low, latent_high: the model has none; this attack needs both")
-    given = _points_of_the_box(model, X)
+    if model.domain.in_category.any():
+        raise ModelError("the model has categories; these are attacked by `daskab run`, not from given points")
+    given = _points_of_the_domain(model, X)
     points, lines = given.copy(), _Lines(model)
     n_inputs = np.zeros(given.shape[0], dtype=np.int64)
     confident = np.zeros(given.shape[0], dtype=np.bool_)
@@ -95,11 +98,11 @@ def attack_points(model: KernelExpansion, X: ArrayLike) -> AttackedPoints:
             found = _Attack(model, lines, x, low, high, up=most <= low).run()
             if found is not None:
                 points[k] = found
-                n_inputs[k] = np.count_nonzero(found != x)
+                n_inputs[k] = model.domain.n_changes(x, found)
     return AttackedPoints(points, n_inputs, confident)
 
 
-def _points_of_the_box(model: KernelExpansion, X: ArrayLike) -> Array:
+def _points_of_the_domain(model: KernelExpansion, X: ArrayLike) -> Array:
     given = points_of("X", X, model.n_inputs)
     outside = np.flatnonzero(~((given >= model.lower) & (given <= model.upper)))
     if outside.size:
@@ -108,6 +111,10 @@ def _points_of_the_box(model: KernelExpansion, X: ArrayLike) -> Array:
             f"X: row {k} has {float(given[k, j])!r} for input {model.input_names[j]}, outside the box from "
             f"{float(model.lower[j])!r} to {float(model.upper[j])!r}; clip it, or give the model a wider box"
         )
+    for k, x in enumerate(given):
+        if not model.domain.holds(x):
+            j = int(np.flatnonzero(model.domain.nearest(x) != x)[0])
+            raise ModelError(f"X: row {k} has {float(x[j])!r} for input {model.input_names[j]}, none of its values")
     return given
 
 
@@ -117,7 +124,8 @@ class _Lines:
     def __init__(self, model: KernelExpansion) -> None:
         scaled = Scaled.of(model)
         self.amplitudes = scaled.amplitudes
-        self.first, self.values, self.bumps = tried_values(scaled.centres, scaled.width)
+        self.first, self.values, self.bumps = tried_values(scaled.centres, scaled.width, scaled.reach)
+        self.reach = scaled.reach
         self.owner = np.empty(self.values.size, dtype=np.int64)  # the input that each tried value is of
         for j in range(model.n_inputs):
             self.owner[self.first[j] : self.first[j + 1]] = j
@@ -138,15 +146,38 @@ class _Lines:
         values: Array = np.sum(bumps * self.rest(point)[1], axis=1)
         return values
 
-    def furthest(self, point: Array, sign: float) -> tuple[int, float] | None:
-        """The input, and the value of it, that make ``sign`` f largest; None if none makes it larger."""
+    def furthest(self, point: Array, start: Array, sign: float) -> tuple[int, float] | None:
+        """The input, and the value of it, that make ``sign`` f largest; None if none makes it larger.
+
+        No value is farther from that of ``start`` than an input may move.
+        """
         terms, rest = self.rest(point)
         along = sign * np.sum(self.bumps * rest[self.owner], axis=1)
+        along[np.abs(self.values - start[self.owner]) > self.reach.limit[self.owner]] = -np.inf
         k = int(np.argmax(along))
+        farthest = self._farthest(start, rest, sign)
+        if farthest is not None and farthest[0] > along[k]:
+            enough = farthest[0] - sign * np.sum(terms) > STALLED * np.sum(np.abs(terms))
+            return farthest[1:] if enough else None
         if not along[k] - sign * np.sum(terms) > STALLED * np.sum(np.abs(terms)):
             return None
         j = int(self.owner[k])
-        return j, self._refined(j, k - int(self.first[j]), rest[j], sign)
+        if self.reach.first[j] < self.reach.first[j + 1]:
+            return j, float(self.values[k])
+        value = self._refined(j, k - int(self.first[j]), rest[j], sign)
+        return j, float(np.clip(value, start[j] - self.reach.limit[j], start[j] + self.reach.limit[j]))
+
+    def _farthest(self, start: Array, rest: Array, sign: float) -> tuple[float, int, float] | None:
+        """The best end of a limited input's range about where it was: sign f there, the input, its value."""
+        limited = np.flatnonzero(np.isfinite(self.reach.limit) & (np.diff(self.reach.first) == 0))
+        best = None
+        for side in (-1.0, 1.0):
+            ends = np.clip(start[limited] + side * self.reach.limit[limited], 0.0, self.width[limited])
+            bumps = exp_each(-0.5 * (ends[:, None] - self.centres[limited]) ** 2)
+            for j, value, along in zip(limited, ends, sign * np.sum(bumps * rest[limited], axis=1), strict=True):
+                if best is None or along > best[0]:
+                    best = float(along), int(j), float(value)
+        return best
 
     def _refined(self, j: int, k: int, rest: Array, sign: float) -> float:
         """The best value of input j near the k-th that is tried of it."""
@@ -175,7 +206,7 @@ class _Attack:
     def run(self) -> Array | None:
         """The point it becomes (D,), in the model's units."""
         for _ in range(STEPS * self.given.size):
-            step = self.lines.furthest(self.point, self.sign)
+            step = self.lines.furthest(self.point, self.start, self.sign)
             if step is None:
                 return None
             self.point[step[0]] = step[1]
@@ -197,7 +228,10 @@ class _Attack:
             self.moved, self.point[j] = fewer, self.start[j]
 
     def _as_given_but(self, moved: Flags) -> Array:
-        return np.where(moved, to_model_units(self.model, self.point), self.given)
+        domain = self.model.domain
+        there = domain.nearest(to_model_units(self.model, self.point))
+        within = np.clip(there, self.given - domain.max_change, self.given + domain.max_change)
+        return np.where(moved & ~domain.frozen, np.where(domain.limited, within, there), self.given)
 
     def _passed(self, moved: Flags) -> bool:
         """Whether the other threshold is, whatever the rounding."""

@@ -144,7 +144,7 @@ class _Search:
         offsets = abs(model.constant) / unit
         self.slack = 1e-9 * self.delta + 4e-16 * (m + d + float(np.sum(edges)) + offsets)
         self.low, self.high = low - self.slack, high + self.slack
-        self.first, self.values, self.bumps = tried_values(self.centres, self.width)
+        self.first, self.values, self.bumps = tried_values(self.centres, self.width, scaled.reach)
         self.work, self.term_work, self.recent = np.empty((WORK_ROWS, d)), np.empty((4, m)), np.empty(6)
         self.worth, self.choice = np.empty(d), np.empty((3, d))
         self.best: SeveralWitness | None = None

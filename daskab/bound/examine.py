@@ -31,21 +31,20 @@ from daskab.bound.item import (
 from daskab.bound.nodes import (
     BOUND,
     FIRST,
-    FROM_HIGH,
-    FROM_LOW,
     SPLIT,
     SPLIT_BOTH,
     SPLIT_CUT,
     SPLIT_FROM,
     SPLIT_TO,
     STUCK,
-    TO_HIGH,
-    TO_LOW,
+    corner,
     corner_weights,
     fill_bulges,
     interval_weights,
     is_inside,
     load_box,
+    n_corners,
+    trim,
 )
 from daskab.bound.projection import projected_bound
 from daskab.bound.shells import below_level
@@ -65,6 +64,9 @@ def examine(node: Array, goal: float, item: Item) -> bool:
     Otherwise its split is chosen, and its bound is the least that was proved.
     """
     if node[BOUND] <= goal:
+        return True
+    if not trim(node, item):
+        node[BOUND] = 0.0
         return True
     load_box(node, FIRST + item.centres.shape[1], item)
     fill_reach(item)
@@ -93,16 +95,6 @@ def examine(node: Array, goal: float, item: Item) -> bool:
 
 
 @inner_kernel
-def corner(node: Array, k: int) -> tuple[float, float]:
-    """Start and end of the k-th corner of a node's pair of cells."""
-    if is_inside(node):
-        return node[FROM_LOW], node[TO_HIGH]
-    start = node[FROM_LOW] if k < 2 else node[FROM_HIGH]
-    end = node[TO_HIGH] if k % 2 == 0 else node[TO_LOW]
-    return start, end
-
-
-@inner_kernel
 def corners_below(node: Array, level: float, item: Item) -> bool:
     """Whether every corner of the node is proved at most ``level``; the node's point moves to the best one met."""
     d = item.centres.shape[1]
@@ -114,15 +106,15 @@ def corners_below(node: Array, level: float, item: Item) -> bool:
         if not sign_bound(item) <= level:
             return False
     highest = -np.inf
-    for k in range(1 if inside else 4):
-        start, end = corner(node, k)
-        corner_weights(start, end, item)
+    for k in range(n_corners(node, item)):
+        corner_weights(node, k, item)
         if cheap_bound(item, level) <= level:
             continue
         for j in range(d):
             item.axis[POINT, j] = node[FIRST + j]
         start_climb(item)
         value = climb(item, CLIMB_STEPS)
+        start, end = corner(node, k, item)
         note_path(start, end, item)
         if value > highest:
             highest = value
@@ -188,18 +180,26 @@ def note_path(start: float, end: float, item: Item) -> None:
 @inlined_kernel
 def choose_split(node: Array, level: float, item: Item) -> int:
     """What keeps the node open: a cell, whose bulges cost too much, or the box of the other inputs."""
-    start, end = corner(node, 0)
-    corner_weights(start, end, item)
     for j in range(item.centres.shape[1]):
         item.axis[POINT, j] = node[FIRST + j]
+    corner_weights(node, 0, item)
+    if n_corners(node, item) == 5:
+        # Two corners in the place of one: what is open is about the higher.
+        first = mixture(item, WEIGHT, POINT)
+        corner_weights(node, 4, item)
+        if mixture(item, WEIGHT, POINT) < first:
+            corner_weights(node, 0, item)
     lost_from = mixture(item, BULGE_FROM, POINT)
     lost_to = mixture(item, BULGE_TO, POINT)
     room = level - (mixture(item, WEIGHT, POINT) - lost_from - lost_to)
-    if lost_from + lost_to < 0.2 * room:
+    lost = lost_from + lost_to
+    if item.values.size > 0:
+        room = abs(room)  # where others are listed a point above the level may be none of theirs: cut their box
+    if lost < 0.2 * room or lost == 0.0:
         cut = choose_cut(item)
         if cut >= 0:
             return SPLIT_CUT + cut
-        if lost_from + lost_to < 0.02 * room:
+        if lost < 0.02 * room or lost == 0.0:
             return STUCK
     if is_inside(node):
         return SPLIT_BOTH

@@ -11,6 +11,7 @@ from daskab._compile import inner_kernel, kernel
 from daskab.bound.climb import climb
 from daskab.bound.examine import CLIMB_STEPS, start_climb
 from daskab.bound.item import POINT, WEIGHT, Item, item_of
+from daskab.bound.reach import free_reach
 from daskab.bound.sequences import fill_prefix, place, sequence_weights
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import cheap_bound, fill_reach
@@ -54,13 +55,13 @@ def fixed_units(
     prefix = np.empty((tables.shape[2] + 1, m))
     out = np.empty(stop - start)
     changed, side, _ = place(start, n_sequences)
-    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+    item = item_of(centres, amplitudes, width, free_reach(width.size), changed, 1 - 2 * side)
     for unit in range(start, stop):
         changed, side, sequence = place(unit, n_sequences)
         row = changed - first_dimension
         table = tables[side, row]
         if unit == start or sequence == 0:
-            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            item = item_of(centres, amplitudes, width, free_reach(width.size), changed, 1 - 2 * side)
             fill_reach(item)
             fill_prefix(table, prefix)
         sequence_weights(table, prefix, amplitudes, ends[sequence, 0], ends[sequence, 1], item.term[WEIGHT])

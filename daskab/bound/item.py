@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
+from daskab.bound.reach import Reach
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -93,6 +94,10 @@ class Item(NamedTuple):
     matrix: Array  #: (3, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
     vector: Array  #: (2, n) work space
     found: Array  #: (D' + 3,) best path met: its change, start, end, other inputs
+    limit: float  #: most the changed input may move
+    own: Array  #: its listed values; none: any
+    first: Ints  #: (D' + 1,) where those of each other input begin
+    values: Array  #: (V,) listed values of the other inputs
 
 
 @inner_kernel
@@ -115,8 +120,8 @@ def n_cuts(m: int, d: int) -> int:
 
 
 @kernel
-def item_space(m: int, d: int, direction: int, width: float) -> Item:
-    """Allocate for M centres and D' other inputs."""
+def item_space(m: int, d: int, direction: int, width: float, limit: float, own: Array, listed: int) -> Item:
+    """Allocate for M centres and D' other inputs with ``listed`` values at most."""
     n = min(m, d) if min(m, d) <= LARGEST_MATRIX else 0
     k = 0 if cuts_axes(m, d) else n_cuts(m, d)
     return Item(
@@ -132,18 +137,23 @@ def item_space(m: int, d: int, direction: int, width: float) -> Item:
         np.empty((3, n, n)),
         np.empty((2, n)),
         np.zeros(d + 3),
+        limit,
+        own,
+        np.zeros(d + 1, dtype=np.int64),
+        np.empty(listed),
     )
 
 
 @kernel
-def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direction: int) -> Item:
+def item_of(centres: Array, amplitudes: Array, width: Array, reach: Reach, changed: int, direction: int) -> Item:
     """Set up one input of a scaled model (M, D), (M,), (D,); the node's box is the whole one to begin with."""
     m, dimensions = centres.shape
-    item = item_space(m, dimensions - 1, direction, width[changed])
+    own = reach.values[reach.first[changed] : reach.first[changed + 1]]
+    item = item_space(m, dimensions - 1, direction, width[changed], reach.limit[changed], own, reach.values.size)
     others = np.empty(dimensions - 1, dtype=np.int64)
     for at in range(others.size):
         others[at] = at if at < changed else at + 1
-    fill_others(centres, width, others, item)
+    fill_others(centres, width, reach, others, item)
     for i in range(m):
         item.term[ALONG, i] = centres[i, changed]
         item.term[AMPLITUDE, i] = direction * amplitudes[i]
@@ -151,7 +161,7 @@ def item_of(centres: Array, amplitudes: Array, width: Array, changed: int, direc
 
 
 @inner_kernel
-def fill_others(centres: Array, width: Array, others: Ints, item: Item) -> None:
+def fill_others(centres: Array, width: Array, reach: Reach, others: Ints, item: Item) -> None:
     """Copy in the inputs that do not change, ``others`` (D',), and lay the cut directions through the centres."""
     for i in range(centres.shape[0]):
         item.term[SPREAD, i] = 0.0
@@ -166,6 +176,10 @@ def fill_others(centres: Array, width: Array, others: Ints, item: Item) -> None:
             size = width[j] + abs(centres[i, j])
             item.term[SPREAD, i] += 0.5 * size * size
             item.term[NORM, i] += 0.5 * centres[i, j] * centres[i, j]
+        item.first[at + 1] = item.first[at]
+        for k in range(reach.first[j], reach.first[j + 1]):
+            item.values[item.first[at + 1]] = reach.values[k]
+            item.first[at + 1] += 1
     lay_directions(item)
     place_centres(item)
 

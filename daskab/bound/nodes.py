@@ -17,6 +17,7 @@ from daskab._elementary import exp
 from daskab.bound import item as rows
 from daskab.bound.contributions import bump, inside_increase, largest, weight_error
 from daskab.bound.item import ALONG, AMPLITUDE, BULGE_FROM, BULGE_TO, WEIGHT, Item, n_cuts
+from daskab.bound.reach import hull_of
 from daskab.bound.rounding import EPS
 
 Array = NDArray[np.float64]
@@ -64,6 +65,38 @@ def set_whole_box(node: Array, first: int, item: Item) -> None:
         along_axis = item.cuts.shape[0] == 0
         node[first + k] = 0.0 if along_axis else item.slab[rows.WHOLE_LOW, k]
         node[first + cuts + k] = item.axis[rows.WIDTH, k] if along_axis else item.slab[rows.WHOLE_HIGH, k]
+
+
+@inner_kernel
+def trim(node: Array, item: Item) -> bool:
+    """Shrink a node to what of it is in the domain; False where nothing is (METHOD 4, Trimming).
+
+    Of ends that are no numbers nothing is said: a node is empty only if one certainly lies above the other.
+    """
+    # Of a path inside one cell this leaves both ends as they are, so it stays one.
+    node[FROM_LOW] = max(node[FROM_LOW], node[TO_LOW] - item.limit)
+    node[TO_HIGH] = min(node[TO_HIGH], node[FROM_HIGH] + item.limit)
+    own = item.own
+    node[FROM_LOW], node[FROM_HIGH] = hull_of(node[FROM_LOW], node[FROM_HIGH], own, 0, own.size)
+    node[TO_LOW], node[TO_HIGH] = hull_of(node[TO_LOW], node[TO_HIGH], own, 0, own.size)
+    whole = trim_box(node, FIRST + item.centres.shape[1], item)
+    return bool(whole and not (node[FROM_LOW] > node[FROM_HIGH] or node[TO_LOW] > node[TO_HIGH]))
+
+
+@inner_kernel
+def trim_box(node: Array, first: int, item: Item) -> bool:
+    """Shrink the ranges of other inputs that have listed values to those; False where one has none in its range."""
+    if item.cuts.shape[0] > 0:
+        return True  # slabs hold values of all inputs together
+    m, d = item.centres.shape
+    cuts = n_cuts(m, d)
+    for k in range(cuts):
+        low, high = hull_of(node[first + k], node[first + cuts + k], item.values, item.first[k], item.first[k + 1])
+        if low > high:
+            return False
+        node[first + k] = low
+        node[first + cuts + k] = high
+    return True
 
 
 @inner_kernel
@@ -165,10 +198,53 @@ def fill_bulges(node: Array, item: Item) -> None:
 
 
 @inner_kernel
-def corner_weights(start: float, end: float, item: Item) -> None:
-    """Weights of a path from ``start`` to ``end`` exactly, raised by the cells' bulges (METHOD 4, Theorem 2)."""
+def n_corners(node: Array, item: Item) -> int:
+    """Corners of a node at which its path may change the latent most (METHOD 4, Theorem 2)."""
+    if is_inside(node):
+        return 1
+    return 5 if is_cut(node, item) else 4
+
+
+@inner_kernel
+def is_cut(node: Array, item: Item) -> bool:
+    """Whether the longest path of a node is longer than the input may move; not told where values are listed."""
+    return bool(node[TO_HIGH] - node[FROM_LOW] > item.limit and item.own.size == 0)
+
+
+@inner_kernel
+def corner(node: Array, k: int, item: Item) -> tuple[float, float]:
+    """Start and end of the k-th corner of a node's pair of cells."""
+    start, end = node[FROM_LOW], node[TO_HIGH]
+    if k == 0 and is_cut(node, item):
+        end = max(start + item.limit, node[TO_LOW])
+    elif k == 4:
+        start = min(end - item.limit, node[FROM_HIGH])
+    if k == 1 or k == 3:
+        end = node[TO_LOW]
+    if k == 2 or k == 3:
+        start = node[FROM_HIGH]
+    return start, end
+
+
+@inner_kernel
+def along_chord(t: float, low: float, high: float, centre: float) -> float:
+    """The bump at an end of a cell; in between, its chord."""
+    if t <= low:
+        return bump(low, centre)
+    if t >= high:
+        return bump(high, centre)
+    share = (t - low) / (high - low)
+    return (1.0 - share) * bump(low, centre) + share * bump(high, centre)
+
+
+@inner_kernel
+def corner_weights(node: Array, k: int, item: Item) -> None:
+    """Weights of the path of the k-th corner exactly, raised by the cells' bulges (METHOD 4, Theorem 2)."""
+    start, end = corner(node, k, item)
     for i in range(item.term.shape[1]):
         a = item.term[AMPLITUDE, i]
         c = item.term[ALONG, i]
         raised = item.term[BULGE_FROM, i] + item.term[BULGE_TO, i] + 2.0 * weight_error(a, c, item.width)
-        item.term[WEIGHT, i] = a * (bump(end, c) - bump(start, c)) + raised
+        arrived = along_chord(end, node[TO_LOW], node[TO_HIGH], c)
+        left = along_chord(start, node[FROM_LOW], node[FROM_HIGH], c)
+        item.term[WEIGHT, i] = a * (arrived - left) + raised

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.bound.reach import Reach
+from daskab.bound.rounding import EPS
 from daskab.model.expansion import KernelExpansion
 
 Array = NDArray[np.float64]
@@ -23,6 +25,7 @@ class Scaled:
     centres: Array  #: (M, D)
     amplitudes: Array  #: (M,) weights times variance
     width: Array  #: (D,) box edges in lengthscales
+    reach: Reach  #: what the domain says beside the box
 
     @classmethod
     def of(cls, model: KernelExpansion) -> Scaled:
@@ -31,7 +34,20 @@ class Scaled:
             centres=np.ascontiguousarray((model.centres - model.lower) / model.lengthscale),
             amplitudes=model.weights * model.variance,
             width=(model.upper - model.lower) / model.lengthscale,
+            reach=reach_of(model),
         )
+
+
+def reach_of(model: KernelExpansion) -> Reach:
+    """The domain in scaled coordinates; limits rounded up (METHOD 2, The domain)."""
+    domain, width = model.domain, (model.upper - model.lower) / model.lengthscale
+    limit = domain.max_change / model.lengthscale * (1.0 + 8.0 * EPS) + 16.0 * EPS * width
+    listed = [domain.listed.get(j, np.empty(0)) for j in range(model.n_inputs)]
+    scaled = [(own - model.lower[j]) / model.lengthscale[j] for j, own in enumerate(listed)]
+    first = np.concatenate(([0], np.cumsum([own.size for own in scaled]))).astype(np.int64)
+    begin = np.concatenate(([0], np.cumsum([len(change) for change in domain.changes]))).astype(np.int64)
+    member = np.concatenate(domain.changes).astype(np.int64)
+    return Reach(np.where(domain.limited, limit, np.inf), first, np.concatenate(scaled), begin, member)
 
 
 def to_model_units(model: KernelExpansion, scaled: Array) -> Array:

@@ -19,7 +19,9 @@ from daskab.bound.nodes import (
     node_width,
     set_cells,
     set_whole_box,
+    trim,
 )
+from daskab.bound.reach import Reach
 from daskab.bound.refine import refine
 from daskab.bound.sequences import fill_prefix, place, sequence_weights
 from daskab.bound.transverse import cheap_bound, fill_reach
@@ -46,6 +48,7 @@ def bound_units(
     centres: Array,
     amplitudes: Array,
     width: Array,
+    reach: Reach,
     goal: Array,
 ) -> Array:
     """Bound every unit of a range once, from the stored contributions.
@@ -58,7 +61,7 @@ def bound_units(
     tables : (2, B, s, 4, M) contributions of the inputs first_dimension ... first_dimension + B - 1
     points : (B, D) a good point of the box for each of them, from which refinement starts
     first_dimension : input of tables[:, 0]
-    centres, amplitudes, width : the scaled model
+    centres, amplitudes, width, reach : the scaled model
     goal : (D,) a bound at or below it need not be improved; 0 for the tightest
 
     Returns
@@ -71,12 +74,12 @@ def bound_units(
     prefix = np.empty((edges.shape[1], m))
     nodes = np.empty((stop - start, node_width(m, d - 1)))
     changed, side, _ = place(start, n_sequences)
-    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+    item = item_of(centres, amplitudes, width, reach, changed, 1 - 2 * side)
     for unit in range(start, stop):
         changed, side, sequence = place(unit, n_sequences)
         node = nodes[unit - start]
         if unit == start or sequence == 0:
-            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            item = item_of(centres, amplitudes, width, reach, changed, 1 - 2 * side)
             fill_prefix(tables[side, changed - first_dimension], prefix)
             set_whole_box(node, FIRST + d - 1, item)
             load_box(node, FIRST + d - 1, item)
@@ -85,9 +88,10 @@ def bound_units(
         first, last = ends[sequence, 0], ends[sequence, 1]
         edge = edges[changed]
         set_cells(node, edge[first], edge[first + 1], edge[last], edge[last + 1])
+        inhabited = trim(node, item)
         table = tables[side, changed - first_dimension]
         sequence_weights(table, prefix, amplitudes, first, last, item.term[WEIGHT])
-        node[BOUND] = cheap_bound(item, goal[changed])
+        node[BOUND] = cheap_bound(item, goal[changed]) if inhabited else 0.0
         node[SPLIT] = UNEXAMINED
         node[UNIT] = unit
         for j in range(d - 1):
@@ -102,6 +106,7 @@ def refine_range(
     centres: Array,
     amplitudes: Array,
     width: Array,
+    reach: Reach,
     goal: Array,
     allowance: Ints,
     attained: Array,
@@ -121,7 +126,7 @@ def refine_range(
         most = max(most, allowance[j])
     frontier = frontier_of(most, node_width(m, d - 1))
     changed, side, _ = place(int(nodes[start, UNIT]), n_sequences)
-    item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+    item = item_of(centres, amplitudes, width, reach, changed, 1 - 2 * side)
     known = 2 * changed + side
     kept = 0
     n_found = 0
@@ -141,7 +146,7 @@ def refine_range(
             kept += 1
             continue
         if known != 2 * changed + side:
-            item = item_of(centres, amplitudes, width, changed, 1 - 2 * side)
+            item = item_of(centres, amplitudes, width, reach, changed, 1 - 2 * side)
             known = 2 * changed + side
         item.found[0] = 0.0
         closed[k], n_open, used[k] = refine(nodes[k], item, goal[changed], share, frontier)
@@ -161,6 +166,7 @@ def refine_nodes(
     centres: Array,
     amplitudes: Array,
     width: Array,
+    reach: Reach,
     goal: Array,
     allowance: Ints,
     attained: Array,
@@ -173,7 +179,7 @@ def refine_nodes(
     ----------
     nodes : (n, node width)
     n_sequences : sequences of one input and direction
-    centres, amplitudes, width : the scaled model
+    centres, amplitudes, width, reach : the scaled model
     goal : (D,)
     allowance : (D,) most nodes to examine for one of these nodes, by input; below 3 none is
     attained : (D,) changes known to be attained, of which only better ones are noted
@@ -195,7 +201,20 @@ def refine_nodes(
     at = 0
     while at < n:
         at, kept, n_found = refine_range(
-            nodes, n_sequences, centres, amplitudes, width, goal, allowance, attained, closed, used, buffer, better, at
+            nodes,
+            n_sequences,
+            centres,
+            amplitudes,
+            width,
+            reach,
+            goal,
+            allowance,
+            attained,
+            closed,
+            used,
+            buffer,
+            better,
+            at,
         )
         parts.append(buffer[:kept].copy())
         found.append(better[:n_found].copy())

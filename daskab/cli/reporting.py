@@ -9,7 +9,7 @@ import click
 from daskab.cli.options import output_option
 from daskab.cli.parameters import Folder
 from daskab.cli.printing import indent, show
-from daskab.errors import DaskabError
+from daskab.errors import DaskabError, JobError
 from daskab.files import reaching
 from daskab.report.explain import describe_explanation, explain, input_of
 from daskab.report.results import INCOMPLETE
@@ -54,6 +54,8 @@ def explain_input(folder: Path, wanted: str, as_json: bool) -> int:
     """Say what gives the bound of one input, by its name or number: the path, the pair of points, the centres."""
     with reaching(folder):
         reading = read_run(folder)
+        if reading.space.model.domain.groups:
+            raise JobError(f"{folder}: its model has groups of inputs, which are not explained")
         found = explain(reading, input_of(reading.space.model.input_names, wanted))
     if as_json:
         click.echo(canonical_json(found.to_dict()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -23,6 +23,7 @@ from daskab.model.checked import (
     positive,
     shaped,
 )
+from daskab.model.domain import Domain, Input, restricted
 from daskab.model.probes import mismatch
 
 # Above this, sums of M terms could overflow before their error bound is taken.
@@ -72,6 +73,8 @@ class KernelExpansion:
         The latent mean it gave there; this model's must agree.
     provenance : str, optional
         What the model was made of, in words or JSON; kept, not used.
+    domain : mapping of str to array_like, optional
+        What an attacker can do beside the box, as the arrays of the neutral format; told in words to `restrict`.
 
     Raises
     ------
@@ -100,6 +103,7 @@ class KernelExpansion:
     probe_points: Array | None = None
     probe_latents: Array | None = None
     provenance: str | None = None
+    domain: Domain = field(kw_only=True)
     digest: str = field(init=False, repr=False)
 
     def __init__(
@@ -118,6 +122,7 @@ class KernelExpansion:
         probe_points: ArrayLike | None = None,
         probe_latents: ArrayLike | None = None,
         provenance: str | None = None,
+        domain: Domain | Mapping[str, Any] | None = None,
     ) -> None:
         c = numbers("centres", centres, ndim=2)
         m, d = c.shape
@@ -144,6 +149,8 @@ class KernelExpansion:
         freeze(self, checked)
         check_box(self.lower, self.upper, self.input_names)
         self._check_distances()
+        given = domain.arrays() if isinstance(domain, Domain) else domain or {}
+        object.__setattr__(self, "domain", Domain.read(given, self.lower, self.upper, self.input_names))
         check_thresholds(self.latent_low, self.latent_high)
         with np.errstate(over="ignore"):
             total = float(np.sum(np.abs(self.weights)) * self.variance)
@@ -219,6 +226,54 @@ class KernelExpansion:
             kept |= {"probe_points": None, "probe_latents": None, "provenance": None}
         return KernelExpansion(**kept | changes)
 
+    def restrict(
+        self,
+        *,
+        frozen: Iterable[Input] = (),
+        max_change: Mapping[Any, float] | None = None,
+        values: Mapping[Any, ArrayLike] | None = None,
+        integers: Iterable[Input] = (),
+        groups: Mapping[str, Iterable[Input]] | None = None,
+        categories: Mapping[str, Iterable[Input]] | None = None,
+        at_most_one: bool = False,
+    ) -> KernelExpansion:
+        """The model with what its inputs can be, and an attacker do, told in words; what was told before is forgotten.
+
+        Parameters
+        ----------
+        frozen : inputs, by name or place, that an attacker cannot change
+        max_change : for some inputs the most they may change, in their units
+        values : for some inputs the only values they have, in their units
+        integers : inputs that are whole numbers
+        groups : names, and for each the inputs that count as one change together: the colours of a pixel, a patch
+        categories : names, and for each the columns of a one-hot code, at their upper edge or their lower one
+        at_most_one : whether none of a category's columns may be at its upper edge, as where the first was dropped
+
+        Raises
+        ------
+        ModelError
+            If an input does not exist, a value lies outside its box, or an input is in two groups.
+
+        Examples
+        --------
+        >>> model = KernelExpansion([[0.0, 0.0]], [1.0], 1.0, [0, 0], [1, 1], input_names=["age", "rate"])
+        >>> model.restrict(frozen=["age"]).domain.frozen.tolist()
+        [True, False]
+        """
+        arrays = restricted(
+            self.input_names,
+            self.lower,
+            self.upper,
+            frozen=frozen,
+            max_change=max_change or {},
+            values=values or {},
+            integers=integers,
+            groups=groups or {},
+            categories=categories or {},
+            at_most_one=at_most_one,
+        )
+        return self.replace(domain=arrays)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The model as the arrays of the neutral ``.npz`` format, absent optional parts left out."""
         scale = self.lengthscale
@@ -231,6 +286,7 @@ class KernelExpansion:
             "lower": self.lower,
             "upper": self.upper,
             "input_names": np.asarray(self.input_names, dtype=np.str_),
+            **self.domain.arrays(),
         }
         for name in ("latent_low", "latent_high", *UNCERTIFIED):
             value = getattr(self, name)

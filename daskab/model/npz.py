@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from daskab.errors import ModelError
 from daskab.files import path_at, write_atomically
+from daskab.model import domain
 from daskab.model.expansion import KernelExpansion
 from daskab.model.linear import LinearModel
 
@@ -45,7 +46,8 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         Keys ``centres`` (M, D), ``weights`` (M,), ``lengthscale`` () or (D,), ``lower``, ``upper`` (D,);
         optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy``,
         ``input_names`` (D,), the probes of an import ``probe_points`` (P, D) and ``probe_latents`` (P,), and
-        a text ``provenance``.
+        a text ``provenance``; and what `KernelExpansion.restrict` says: ``max_change`` (D,), ``listed_input`` and
+        ``listed_value`` (V,), ``group_of`` (D,), ``group_kind`` and ``group_names`` (G,).
         Other keys are ignored.
 
     Returns
@@ -58,9 +60,10 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         If the file is absent, not an ``.npz``, truncated, pickled, its arrays do not make a model, or the model
         does not agree with its probes.
     """
-    given = _read(path, REQUIRED, (*SCALARS, *PROBES))
+    given = _read(path, REQUIRED, (*SCALARS, *PROBES, *domain.KEYS))
+    told = {key: given.pop(key) for key in domain.KEYS if key in given}
     try:
-        return KernelExpansion(**given)
+        return KernelExpansion(**given, domain=told)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab.recheck.climb import Path, best_of, climb
-from daskab.recheck.mixture import coordinates
+from daskab.recheck.mixture import Inputs, coordinates
 from daskab.recheck.node import Bump, examine
 from daskab.recheck.problem import Problem
 
@@ -43,12 +43,15 @@ def search(problem: Problem, level: float, most_nodes: int, seed: int = 0) -> Fi
     """Prove that no change of the input exceeds ``level``, or find one that seems to, within ``most_nodes``."""
     if not (math.isfinite(level) and level >= 0.0) or problem.own.size + problem.width.size > MOST_TERMS:
         return Finding(False, 0, None)
-    if problem.reach == 0.0:
+    if problem.reach == 0.0 or problem.most == 0.0:
         return Finding(True, 0, None)
     with np.errstate(all="ignore"):
         try:
-            best = best_of(problem, STARTS, seed)
-            return Finding(False, 0, best) if best.change > level else _search(problem, level, most_nodes)
+            # A path in the box is none of the domain's where that is less: then nothing is refuted.
+            best = best_of(problem, STARTS, seed) if problem.whole else None
+            if best is not None and best.change > level:
+                return Finding(False, 0, best)
+            return _search(problem, level, most_nodes)
         except np.linalg.LinAlgError:
             return Finding(False, 0, None)
 
@@ -58,7 +61,10 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
     k = where.low.size
     low = np.concatenate([[0.0, 0.0], where.low])[None]
     high = np.concatenate([[problem.reach] * 2, where.high])[None]
-    eta, excess = np.zeros((1, k)), np.array([np.inf])
+    if not problem.whole:
+        low, high, there = problem.trimmed(low, high, inputs=isinstance(where, Inputs))
+        low, high = low[there], high[there]
+    eta, excess = np.zeros((low.shape[0], k)), np.full(low.shape[0], np.inf)
     m, w = problem.own.size, k + 2
     batch = max(1, min(BATCH, MOST_CELLS // (w * max(m, w))))
     most_nodes = min(most_nodes, max(1, MOST_WORK // (w * w * (20 * w + m))))
@@ -80,7 +86,7 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
         tried = np.clip(middle + radius * found.x, lo, hi)
         z = where.points(tried[:, 2:], multipliers)
         changes = problem.change(tried[:, 0], tried[:, 1], z)
-        if np.max(changes) > level:
+        if problem.whole and np.max(changes) > level:
             at = int(np.argmax(changes))
             path = climb(problem, float(tried[at, 0]), float(tried[at, 1]), z[at])
             if path.change > level:
@@ -93,8 +99,12 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
         at_cut = middle[rows, cut]
         left, right = hi.copy(), lo.copy()
         left[each, cut] = right[each, cut] = at_cut
-        low = np.concatenate([low[later], lo, right])
-        high = np.concatenate([high[later], left, hi])
-        eta = np.concatenate([eta[later], multipliers[rows], multipliers[rows]])
-        excess = np.concatenate([excess[later], found.excess[rows], found.excess[rows]])
+        new_low, new_high = np.concatenate([lo, right]), np.concatenate([left, hi])
+        there = np.ones(new_low.shape[0], dtype=np.bool_)
+        if not problem.whole:
+            new_low, new_high, there = problem.trimmed(new_low, new_high, inputs=isinstance(where, Inputs))
+        low = np.concatenate([low[later], new_low[there]])
+        high = np.concatenate([high[later], new_high[there]])
+        eta = np.concatenate([eta[later], np.concatenate([multipliers[rows]] * 2)[there]])
+        excess = np.concatenate([excess[later], np.concatenate([found.excess[rows]] * 2)[there]])
     return Finding(True, nodes, None)

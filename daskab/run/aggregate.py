@@ -106,11 +106,66 @@ def round_bounds(
 
 
 def goals_of(space: Workspace, attained: Array) -> Array:
-    """Goal (D,) of every input, from what is known to be attained; none where slices are fixed."""
+    """Goal (D,) of every input, from what is known to be attained; none where slices are fixed, or it cannot change."""
     q = space.plan.question
     if q.rtol is None:
         return np.full(q.n_inputs, np.inf)
-    return goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol)
+    goal = goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol)
+    # A number, as one that is not finite is read as missing.
+    goal[space.model.domain.frozen | space.model.domain.in_category] = np.finfo(np.float64).max
+    return goal
+
+
+def bounds_alone(space: Workspace, units: UnitBounds) -> Array:
+    """Bound (D,) of what every input can do alone: the largest of its units'; 0 of one that cannot change."""
+    return np.where(space.model.domain.frozen, 0.0, units.bound.max(axis=(0, 2)))
+
+
+def groups_at_most(space: Workspace, alone: Array) -> Array:
+    """What is proved (G,) of the groups before they are searched, from what their inputs can do alone (D,)."""
+    trivial = trivial_bound(space.scaled.amplitudes)
+    return np.array(
+        [
+            min(float(largest_sums(alone[list(group.inputs)], towards=math.inf)[-1]), trivial)
+            if group.kind == "free"
+            else trivial
+            for group in space.model.domain.groups
+        ]
+    )
+
+
+def change_bounds(space: Workspace, alone: Array, done: dict[str, Record]) -> Array:
+    """Bound (C,) of everything that counts as one change: an input alone (D,), or a group, as far as it is done."""
+    domain, most = space.model.domain, groups_at_most(space, alone)
+    for k in range(most.size):
+        if Task("groups", k).key in done:
+            most[k] = min(most[k], float(space.evidence.read("groups/bound", slice(k, k + 1))[0]))
+    firsts = [inputs[0] for inputs in domain.changes]
+    return np.array([alone[j] if (k := domain.group_of[j]) < 0 else most[k] for j in firsts])
+
+
+def change_witnesses(
+    space: Workspace, known: tuple[Array, Witnesses], done: dict[str, Record]
+) -> tuple[Array, Witnesses]:
+    """The same of what is attained: by every input (D,), to by everything that counts as one change (C,)."""
+    domain = space.model.domain
+    if not domain.groups:
+        return known
+    attained, pairs = [], []
+    for inputs in domain.changes:
+        k = int(domain.group_of[inputs[0]])
+        rows = slice(k, k + 1)
+        if k >= 0 and Task("groups", k).key in done:
+            attained.append(float(space.evidence.read("groups/attained", rows)[0]))
+            pairs.append([space.evidence.read(f"groups/{name}", rows)[0] for name in ("witness", "witness_to")])
+        elif k >= 0:
+            attained.append(0.0)
+            pairs.append([space.model.domain.nearest(space.model.lower)] * 2)
+        else:
+            attained.append(float(known[0][inputs[0]]))
+            pairs.append(list(known[1].pair(inputs[0])))
+    x, moved_to = np.swapaxes(np.array(pairs), 0, 1)
+    return np.array(attained), Witnesses(x, moved_to)
 
 
 def enhanced_bound(space: Workspace, number: int) -> float:
@@ -153,11 +208,11 @@ def several_attack(space: Workspace, done: dict[str, Record]) -> Attack | None:
 
 def attack_of(model: KernelExpansion, x: Array, x_prime: Array) -> Attack | None:
     """Two points (D,) as an attack, if they certainly are one."""
-    if not crosses_thresholds(model, x, x_prime):
+    if not (crosses_thresholds(model, x, x_prime) and model.domain.allows(x, x_prime)):
         return None
     latent = model.latent(np.stack([x, x_prime]))
     return Attack(
-        n_inputs=int(np.sum(x != x_prime)),
+        n_inputs=model.domain.n_changes(x, x_prime),
         x=tuple(x.tolist()),
         x_prime=tuple(x_prime.tolist()),
         latent_x=float(latent[0]),
@@ -177,7 +232,7 @@ def met_attack(model: KernelExpansion, attack: Attack | None, together: Joint) -
 
 
 def required_by_sum(space: Workspace, upper: Array) -> int | None:
-    """Fewest inputs whose bounds (D,) sum to the thresholds' distance; None where all do not, or there are none."""
+    """Fewest changes whose bounds (C,) sum to the thresholds' distance; None where all do not, or there are none."""
     delta = space.model.delta
     return None if delta is None else inputs_required(largest_sums(upper, towards=math.inf), lower_side(delta))
 
@@ -186,7 +241,7 @@ def required_by_all(model: KernelExpansion, by_sum: int | None, together: Joint)
     """Fewest inputs an attack changes, by the sum and by what the searches exclude; None as in `required_by_sum`."""
     if by_sum is None or together.excluded < by_sum:
         return by_sum
-    return together.excluded + 1 if together.excluded < model.n_inputs else None
+    return together.excluded + 1 if together.excluded < len(model.domain.changes) else None
 
 
 def conclude(
@@ -203,12 +258,14 @@ def conclude(
 ) -> Certificate:
     """Sum the n largest, compare with what is excluded together, and say what follows.
 
+    C is the number of inputs and groups that count as one change each.
+
     Parameters
     ----------
     space : the run
     units : what is proved of every logical unit
-    upper : (D,) bound of every input: the largest of its units', or less where an enhancement proved less
-    known : attained change (D,) of every input, and the pairs that attain it
+    upper : (C,) bound of every change, from `change_bounds`
+    known : attained change (C,) of each, and the pairs that attain it
     by_sum : from `required_by_sum`
     attack : from `several_attack`, or the better one from `met_attack`
     together : what the searches over several inputs exclude
@@ -222,11 +279,12 @@ def conclude(
     """
     q, model = space.plan.question, space.model
     attained, witnesses = known
+    names = model.domain.change_names(model.input_names)
     wrong = np.flatnonzero(~(upper >= attained))
     if wrong.size:
         d = int(wrong[0])
         raise IntegrityError(
-            f"{space.folder}: input {model.input_names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
+            f"{space.folder}: {names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
             "this is a fault in daskab, please report it with the run directory"
         )
     required, at_best = required_by_all(model, by_sum, together), None
@@ -245,7 +303,7 @@ def conclude(
         method=q.method,
         slices=q.slices,
         rtol=q.rtol,
-        input_names=model.input_names,
+        input_names=names,
         latent_low=model.latent_low,
         latent_high=model.latent_high,
         delta=model.delta,

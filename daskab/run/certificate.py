@@ -33,21 +33,23 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class Witnesses:
-    """For every input, a pair of points of the box that differ in that input alone and attain its value.
+    """For everything that counts as one change, a pair of points of the domain that it lies between.
 
     Attributes
     ----------
-    x : ndarray, shape (D, D)
-        Row d is the point from which input d moves.
-    moved_to : ndarray, shape (D,)
-        The value input d moves to.
+    x : ndarray, shape (C, D)
+        Row c is the point from which change c is made; without groups C is D, and change d moves input d.
+    moved_to : ndarray, shape (D,) or (C, D)
+        The value input d moves to; the points that are moved to, where the model has groups.
     """
 
     x: Array
     moved_to: Array
 
     def pair(self, d: int) -> tuple[Array, Array]:
-        """The two points (D,) for input ``d``."""
+        """The two points (D,) for change ``d``."""
+        if self.moved_to.ndim == 2:
+            return self.x[d].copy(), self.moved_to[d].copy()
         other = self.x[d].copy()
         other[d] = self.moved_to[d]
         return self.x[d].copy(), other

@@ -23,10 +23,14 @@ from daskab.model.expansion import KernelExpansion
 from daskab.run import joint, rounds, workspace
 from daskab.run.aggregate import (
     UnitBounds,
+    bounds_alone,
+    change_bounds,
+    change_witnesses,
     conclude,
     done_records,
     enhanced_bound,
     goals_of,
+    groups_at_most,
     met_attack,
     required_by_all,
     required_by_sum,
@@ -207,8 +211,10 @@ class Drive:
                 break
             known = met_in_round(self.space, self.done, n_rounds - 1, known)
         units = unit_bounds(self.space, n_rounds, goals_of(self.space, known[0]), self.done)
-        upper = units.bound.max(axis=(0, 2))
-        on_time = on_time and (yield from self.enhance(upper))
+        alone = bounds_alone(self.space, units)
+        on_time = on_time and (yield from self.enhance(alone))
+        on_time = on_time and (yield from self.groups(alone))
+        upper, attained = change_bounds(self.space, alone, self.done), change_witnesses(self.space, known, self.done)
         by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
         self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
@@ -222,7 +228,9 @@ class Drive:
             together = joint.conclude(self.space, asked, self.done)
             attack = met_attack(model, attack, together)
             self.tell(required_by_all(model, by_sum, together), attack, units.open_inputs)
-        certificate = conclude(self.space, units, upper, known, by_sum, attack, together, self.done, all_done=on_time)
+        certificate = conclude(
+            self.space, units, upper, attained, by_sum, attack, together, self.done, all_done=on_time
+        )
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False, failures=tuple(self.failures))
 
@@ -232,7 +240,7 @@ class Drive:
         if self.space.model.delta is None or begun < self.next_look:
             return
         units = unit_bounds(self.space, n_rounds, goals_of(self.space, attained), self.done)
-        by_sum = required_by_sum(self.space, units.bound.max(axis=(0, 2)))
+        by_sum = required_by_sum(self.space, change_bounds(self.space, bounds_alone(self.space, units), self.done))
         self.tell(by_sum, several_attack(self.space, self.done), units.open_inputs)
         ended = time.monotonic()
         self.next_look = ended + 19 * (ended - begun)
@@ -262,6 +270,14 @@ class Drive:
             else:
                 slices += 1
         return True
+
+    def groups(self, alone: Array) -> Generator[list[Task], None, bool]:
+        """Bound the groups of inputs that count as one change, from what each input does alone (D,); False if late."""
+        groups = self.space.model.domain.groups
+        if not groups:
+            return True
+        self.space.evidence.create_groups(groups_at_most(self.space, alone), alone)
+        return (yield from self.stage("groups", [Task("groups", k) for k in range(len(groups))]))
 
     def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Task], None, bool]:
         """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""

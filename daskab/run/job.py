@@ -18,6 +18,7 @@ from pydantic.types import Discriminator, Tag
 from daskab.errors import JobError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.data import DataOptions
+from daskab.run.domain import DomainOptions
 from daskab.run.sections import BesideJob, Count, Name, Positive, Section, Seed, check_names, wrong
 from daskab.run.sweep import OF_DATA, OF_FITS, SweepOptions, Values, said
 from daskab.run.toml_lines import KeyPath, read_toml
@@ -148,6 +149,7 @@ class Point:
     values: Values  #: what the sweep says of it
     model: FittedModel | TrainedModel
     data: DataOptions | None
+    domain: DomainOptions
     bound: BoundOptions
     baseline: Baseline | None  #: of a model that is fitted, where the job has one
 
@@ -159,6 +161,7 @@ class Job(Section):
     data: DataOptions | None = None
     models: _Models = Field(alias="model", strict=False)
     baseline: BaselineOptions | None = None
+    domain: DomainOptions = DomainOptions()
     bound: BoundOptions = BoundOptions()
     attack: AttackOptions = AttackOptions()
     run: RunOptions = RunOptions()
@@ -179,6 +182,8 @@ class Job(Section):
         for name in (name for name in self.sweep.axes if name in OF_FITS and len(to_fit) < len(self.models)):
             at = next(i for i in range(len(self.models)) if i not in to_fit)
             raise wrong(f"only models that are fitted have one, and model[{at}] has a file", ("sweep", name))
+        if self.baseline and not self.domain.whole:
+            raise wrong("a logistic regression is certified for the whole box; leave out the [domain]", ("baseline",))
         try:
             self.points()
         except ValidationError as error:
@@ -198,7 +203,7 @@ class Job(Section):
             assert data is not None  # a fit without data is refused
             model, data = _with(model, of_fit), _with(data, of_fit)
             baseline = self._baseline(data, model.percentile, values)
-        return Point(name, values, model, data, _with(self.bound, of_fit), baseline)
+        return Point(name, values, model, data, self.domain, _with(self.bound, of_fit), baseline)
 
     def _baseline(self, data: DataOptions, percentile: float, values: Values) -> Baseline | None:
         """The one for a fit's data, named after what the sweep says of that."""
@@ -279,6 +284,7 @@ def bound_options(**given: object) -> BoundOptions:
 _TABLES: Tables = {
     "data": DataOptions,
     "baseline": BaselineOptions,
+    "domain": DomainOptions,
     "bound": BoundOptions,
     "attack": AttackOptions,
     "run": RunOptions,

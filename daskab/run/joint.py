@@ -39,10 +39,10 @@ PAIRS = 0
 class Scope(NamedTuple):
     """What the searches are to close: the gap between the sum and the attack."""
 
-    upper: Array  #: (D,) one-input bounds
+    upper: Array  #: (C,) one-input bounds, of groups too
     required: int  #: inputs that their sum certifies
     most: int  #: inputs an attack may change, one fewer than the best one known does
-    whether_sets: bool  #: whether they are asked for, and the one-input bounds closed: if not, sets would go their way
+    whether_sets: bool  #: if they are asked for, and the bounds closed, else sets would go their way; not of groups
 
 
 class Search(NamedTuple):
@@ -75,10 +75,11 @@ def scope(
     ``required`` are the inputs that the sum of the bounds certifies; None where all there are do not suffice, or the
     model has no thresholds.
     """
-    most = space.model.n_inputs if attack_inputs is None else attack_inputs - 1
+    domain = space.model.domain
+    most = len(domain.changes) if attack_inputs is None else attack_inputs - 1
     if required is None or most < required or space.plan.question.method != "adaptive":
         return None
-    return Scope(upper, required, most, closed and space.plan.question.set_nodes > 0)
+    return Scope(upper, required, most, closed and space.plan.question.set_nodes > 0 and not domain.groups)
 
 
 def prepare(space: Workspace, what: Scope, asked: Sequence[Search]) -> Search | None:

@@ -54,7 +54,8 @@ def job_model(point: Point, runs: Path, late: Callable[[], bool] = lambda: False
     """
     spec, data = point.model, point.data
     if not isinstance(spec, FittedModel):
-        return JobModel(point.name, load_model(spec.file), None, "input", point.bound, point.values, None)
+        model = point.domain.applied(load_model(spec.file), None)
+        return JobModel(point.name, model, None, "input", point.bound, point.values, None)
     assert data is not None  # read_job refuses a fit without data
     path = runs / "models" / f"{fit_key(data, spec)}.npz"
     with reaching(path):
@@ -63,7 +64,7 @@ def job_model(point: Point, runs: Path, late: Callable[[], bool] = lambda: False
                 return None
             make_folder(path.parent)
             save_model(fit(data, spec), path)
-        model = load_model(path)
+        model = point.domain.applied(load_model(path), data)
     return JobModel(point.name, model, data.pair, data.noun, point.bound, point.values, point.baseline)
 
 

@@ -16,6 +16,9 @@ from daskab.errors import IntegrityError
 from daskab.run import joint
 from daskab.run.aggregate import (
     UnitBounds,
+    bounds_alone,
+    change_bounds,
+    change_witnesses,
     conclude,
     done_records,
     enhanced_bound,
@@ -27,7 +30,7 @@ from daskab.run.aggregate import (
 )
 from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.driver import read_provenance, read_sealed
-from daskab.run.records import recorded
+from daskab.run.records import Task, recorded
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
@@ -74,7 +77,8 @@ def read_run(folder: Path) -> Reading:
 def _final(space: Workspace) -> Reading:
     certificate = read_sealed(space.folder, space.plan.question)
     units = UnitBounds(space.evidence.read("bound"), space.evidence.read("status"))
-    upper = units.bound.max(axis=(0, 2))
+    groups = done_records(space, [Task("groups", k) for k in range(len(space.model.domain.groups))])
+    upper = change_bounds(space, bounds_alone(space, units), groups)
     if np.any(units.status == MISSING) or np.any(certificate.upper_bound > upper) or certificate.witnesses is None:
         raise IntegrityError(
             f"{space.evidence.path}: its bounds are not those of the certificate; "
@@ -91,11 +95,12 @@ def _so_far(space: Workspace) -> Reading:
         for number in range(n_rounds):
             known = met_in_round(space, done, number, known)
     units = unit_bounds(space, n_rounds, goals_of(space, known[0]), done)
-    upper = units.bound.max(axis=(0, 2))
+    alone = bounds_alone(space, units)
     for number in range(space.laid_out("enhancement")):
         if all(task.key in done for task in space.tasks("enhancement", number)):
             d, _ = space.evidence.enhancement(number)
-            upper[d] = min(upper[d], enhanced_bound(space, number))
+            alone[d] = min(alone[d], enhanced_bound(space, number))
+    upper, known = change_bounds(space, alone, done), change_witnesses(space, known, done)
     rounds = [joint.Search(*space.evidence.joint_round(number)[1:]) for number in range(space.laid_out("joint"))]
     together = joint.conclude(space, rounds, done)
     attack = met_attack(space.model, several_attack(space, done), together)

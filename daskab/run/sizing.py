@@ -127,10 +127,10 @@ def sample_bounds(question: Question, s: Scaled, d: int, attained: float, point:
         return time.perf_counter() - begun, take, take
     # What a node of the first round may open, as `rounds.allowance` has it.
     allowance = np.full(question.n_inputs, min(NODES_A_ROUND, question.node_budget // (2 * n)))
-    nodes = bound_units(*units, edges, tables, point[None], d, *model, goal)
+    nodes = bound_units(*units, edges, tables, point[None], d, *model, s.reach, goal)
     opened = 0.0
     for done in range(1, take + 1):
-        opened += 1.0 + refine_nodes(nodes[done - 1 : done], n, *model, goal, allowance, goal)[1].sum()
+        opened += 1.0 + refine_nodes(nodes[done - 1 : done], n, *model, s.reach, goal, allowance, goal)[1].sum()
         if time.perf_counter() - begun > SAMPLE_SECONDS:
             break
     return time.perf_counter() - begun, done, opened

@@ -36,6 +36,7 @@ NUMBERED = (
     *("rounds", "rounds/[0-9]*", "rounds/[0-9]*/frontier", "rounds/[0-9]*/found"),
     *("joint", "joint/[0-9]*", "joint/[0-9]*/frontier"),
     *("enhancements", "enhancements/[0-9]*"),
+    "groups",
 )
 """Groups that are made as a run goes on."""
 
@@ -76,15 +77,25 @@ class Evidence:
             (2, d, s, len(CONSTRAINTS), m),
             (2, plan.block, s, len(CONSTRAINTS), m),
         )
-        for at, chunk in (("search/", plan.block), ("", d)):  # what the attack found; what is known in the end
-            _empty(group, f"{at}attained", ("dimension",), (d,), (chunk,))
-            _empty(group, f"{at}witness", ("dimension", "input"), (d, d), (chunk, d))
-            _empty(group, f"{at}witness_to", ("dimension",), (d,), (chunk,))
+        changes = model.domain.change_names(model.input_names)
+        c, what = (d, "dimension") if changes == model.input_names else (len(changes), "change")
+        # What the attack found of every input; what is known in the end of everything that counts as one change.
+        for at, axis, rows, chunk in (("search/", "dimension", d, plan.block), ("", what, c, c)):
+            _empty(group, f"{at}attained", (axis,), (rows,), (chunk,))
+            _empty(group, f"{at}witness", (axis, "input"), (rows, d), (chunk, d))
+            axes = 2 if axis == "change" else 1  # several inputs may move then
+            _empty(group, f"{at}witness_to", (axis, "input")[:axes], (rows, d)[:axes], (chunk, d)[:axes])
+        if model.domain.groups:
+            g = len(model.domain.groups)
+            for name in ("bound", "attained", "used"):
+                _empty(group, f"groups/{name}", ("group",), (g,), (1,))
+            for name in ("witness", "witness_to"):
+                _empty(group, f"groups/{name}", ("group", "input"), (g, d), (1, d))
         _empty(group, "attack_pair", ("end", "input"), (2, d), (2, d))
         _empty(group, "attack_status", ("attack",), (1,), (1,), dtype="uint8")
         _empty(group, "bound", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n))
         _empty(group, "status", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n), dtype="uint8")
-        _empty(group, "upper_bound", ("dimension",), (d,), (d,))
+        _empty(group, "upper_bound", (what,), (c,), (c,))
         names = np.asarray(model.input_names, dtype=object)
         ends = sequences.ends(s)
         edges = np.stack([slice_edges(1.0, s) * w for w in model.upper - model.lower]) + model.lower[:, None]
@@ -92,6 +103,7 @@ class Evidence:
             ("direction", ("direction",), np.asarray(DIRECTIONS)),
             ("dimension", ("dimension",), names),
             ("input", ("input",), names),
+            *([("change", ("change",), np.asarray(changes, dtype=object))] if what == "change" else []),
             ("end", ("end",), np.asarray(["x", "x_prime"], dtype=object)),
             ("constraint", ("constraint",), np.asarray(CONSTRAINTS, dtype=object)),
             ("slice_lower", ("dimension", "slice"), edges[:, :-1]),
@@ -219,6 +231,12 @@ class Evidence:
         """Input and number of slices of an enhancement."""
         attrs = self._subgroup(f"enhancements/{number}").attrs
         return int(attrs["dimension"]), int(attrs["slices"])
+
+    def create_groups(self, most: Array, alone: Array) -> None:
+        """What is proved before the groups are bounded: of each (G,) as one change, and of every input (D,) alone."""
+        group = self._subgroup("groups")
+        _full(group, "most", ("group",), most, chunks=(1,))
+        _full(group, "alone", ("dimension",), alone)
 
     def create_joint_round(self, number: int, batch: int, nodes: Array, asked: tuple[int, int, int]) -> None:
         """Templates of a round of a search over several inputs, and what its tasks share.

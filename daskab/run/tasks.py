@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 from daskab.attack.attained import attained_change, crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.attack.single import attack_input, start_points
+from daskab.attack.within import Within
 from daskab.bound import sequences
 from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.fixed import fixed_units
 from daskab.bound.grid import grid_units
 from daskab.bound.sequences import place
+from daskab.bound.topn import largest_sums
 from daskab.bound.units import bound_units, refine_nodes
 from daskab.errors import IntegrityError
 from daskab.files import path_at, storage_of
 from daskab.joint.attacks import Attacks
 from daskab.joint.midpoint.search import search_nodes
+from daskab.joint.sets.groups import bound_category, bound_group, parts_of
 from daskab.joint.sets.search import search_sets
+from daskab.model.domain import Group
 from daskab.run.joint import PAIRS
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
@@ -30,6 +34,10 @@ from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, worker_workspace
 
 Array = NDArray[Any]
+
+
+GROUPS = ("bound", "attained", "used", "witness", "witness_to")
+"""What is stored of a group by its task, in order."""
 
 
 class Work(NamedTuple):
@@ -90,6 +98,9 @@ def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
         return (read(at, space.evidence.rows(at, task.index)),)
+    if task.stage == "groups":
+        rows = slice(task.index, task.index + 1)
+        return read("groups/most", rows), read("groups/alone")[None], *(read(f"groups/{name}", rows) for name in GROUPS)
     if task.stage == "several":
         return read("attack_pair"), read("attack_status")
     inputs = space.block(task.index)
@@ -114,14 +125,18 @@ def attack_block(space: Workspace, task: Task) -> Work:
     """Best one-input change found for a block of inputs, and the pairs that attain it."""
     q, s, model = space.plan.question, space.scaled, space.model
     inputs = space.block(task.index)
+    within = None if model.domain.whole else Within(model, q.attack_starts, q.attack_seed)
     starts = start_points(s.centres, s.amplitudes, s.width, q.attack_starts, q.attack_seed)
     witness = np.empty((len(inputs), model.n_inputs))
     moved = np.empty(len(inputs))
     attained = np.empty(len(inputs))
     best = np.empty(model.n_inputs + 1)
     for row, d in enumerate(inputs):
-        attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
-        x, x_prime = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
+        if within is None:
+            attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
+            x, x_prime = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
+        else:
+            x, x_prime = within.best_pair((d,))
         witness[row] = x
         moved[row] = x_prime[d]
         attained[row] = attained_change(model, x, x_prime)
@@ -139,7 +154,10 @@ def attack_several(space: Workspace, task: Task) -> Work:
     status = np.array([NOT_FOUND], dtype=np.uint8)
     strongest = np.argsort(-space.evidence.read("search/attained"), kind="stable")[: q.attack_starts]
     starts = space.evidence.read("search/witness")[strongest]
-    found = fewest_inputs(space.model, starts=starts, seed=q.attack_seed, n_starts=q.attack_starts)
+    if space.model.domain.whole:
+        found = fewest_inputs(space.model, starts=starts, seed=q.attack_seed, n_starts=q.attack_starts)
+    else:
+        found = Within(space.model, q.attack_starts, q.attack_seed).fewest_changes(starts)
     # Rounding may hide how a pair just at a threshold lies; such a pair is no witness.
     if found is not None and crosses_thresholds(space.model, found.x, found.x_prime):
         pair = np.stack([found.x, found.x_prime])
@@ -147,6 +165,43 @@ def attack_several(space: Workspace, task: Task) -> Work:
     space.evidence.write("attack_pair", ..., pair)
     space.evidence.write("attack_status", ..., status)
     return Work((pair, status), 1)
+
+
+def bound_one_group(space: Workspace, task: Task) -> Work:
+    """What changing a group of inputs can do at most, and what it is found to do."""
+    q, s, model = space.plan.question, space.scaled, space.model
+    group, rows = model.domain.groups[task.index], slice(task.index, task.index + 1)
+    most, alone = space.evidence.read("groups/most", rows), space.evidence.read("groups/alone")
+    within, rtol = Within(model, q.attack_starts, q.attack_seed), q.rtol or 0.0
+    x, x_prime = within.best_pair(group.inputs)
+    attained = attained_change(model, x, x_prime)
+    if q.method != "adaptive" and group.kind == "free":
+        bound, used = float(most[0]), 0
+    elif group.kind != "free":
+        bound, used = bound_category(s, group, attained, float(most[0]), rtol, q.node_budget)
+    else:
+        bound, used = bound_free_group(space, group, attained, alone, within)
+    found = (np.array([bound]), np.array([attained]), np.array([float(used)]), x[None], x_prime[None])
+    for name, values in zip(GROUPS, found, strict=True):
+        space.evidence.write(f"groups/{name}", rows, values)
+    # What it set out from is part of what the record vouches for.
+    return Work((most, alone[None], *found), 1, used)
+
+
+def bound_free_group(
+    space: Workspace, group: Group, attained: float, alone: Array, within: Within
+) -> tuple[float, int]:
+    """Bound a group by searches of its parts, one after the other as on a path that changes them in turn."""
+    q = space.plan.question
+    parts = parts_of(tuple(j for j in group.inputs if not space.model.domain.frozen[j]))
+    total, used = 0.0, 0
+    for part in parts:
+        if len(parts) > 1:
+            attained = attained_change(space.model, *within.best_pair(part))
+        most = float(largest_sums(alone[list(part)], towards=np.inf)[-1])
+        bound, n = bound_group(space.scaled, part, attained, most, q.rtol or 0.0, q.node_budget - used)
+        total, used = float(largest_sums([total, bound], towards=np.inf)[-1]), used + n
+    return total, used
 
 
 def round_batch(space: Workspace, task: Task) -> Work:
@@ -164,7 +219,7 @@ def refine_batch(space: Workspace, task: Task) -> Work:
     # What it set out from is part of what the record vouches for: of other nodes it says nothing.
     asked = () if number == 0 else (nodes,)
     closed, used, frontier, found = refine_nodes(
-        nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, goal, allowance.astype(np.int64), attained
+        nodes, plan.n_sequences, s.centres, s.amplitudes, s.width, s.reach, goal, allowance.astype(np.int64), attained
     )
     space.evidence.write_rows(f"{at}/frontier", task.index, frontier)
     space.evidence.write_rows(f"{at}/found", task.index, found)
@@ -236,7 +291,7 @@ def first_nodes(space: Workspace, rows: slice, goal: Array) -> Array:
     points = found_points(space, first, tables.shape[1])
     ends = sequences.ends(slices)
     return bound_units(
-        rows.start, rows.stop, ends, edges, tables, points, first, s.centres, s.amplitudes, s.width, goal
+        rows.start, rows.stop, ends, edges, tables, points, first, s.centres, s.amplitudes, s.width, s.reach, goal
     )
 
 
@@ -253,4 +308,5 @@ STAGES = {
     "round": round_batch,
     "joint": search_batch,
     "enhancement": enhance_batch,
+    "groups": bound_one_group,
 }

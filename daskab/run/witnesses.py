@@ -46,6 +46,8 @@ def met_in_round(
         for row in space.evidence.read_rows(f"rounds/{number}/found", task.index):
             d = place(int(row[-1]), space.plan.n_sequences)[0]
             pair = path_pair(space, d, row)
+            if not space.model.domain.whole:
+                pair = space.model.domain.reconciled(*pair, [d])
             change = attained_change(space.model, *pair)
             if change > attained[d]:
                 attained[d], x[d], moved_to[d] = change, pair[0], pair[1][d]

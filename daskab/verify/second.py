@@ -38,21 +38,26 @@ def second_path(
 
     A bound is refuted only by two points of the box that exceed it in ball arithmetic.
     """
-    d_all = model.n_inputs
+    domain, names = model.domain, certificate.input_names
+    d_all = len(names)
     chosen = np.sort(rng.permutation(d_all)[: math.ceil(share * d_all)]).tolist()
     nodes = 0
     undecided: list[str] = []
     for d in chosen:
         bound = float(certificate.upper_bound[d])
-        finding = search(Problem.of(model, d), bound, MOST_NODES)
+        inputs = domain.changes[d]
+        if domain.group_of[inputs[0]] >= 0:
+            undecided.append(names[d])  # there is no second path for several inputs at once
+            continue
+        finding = search(Problem.of(model, inputs[0]), bound, MOST_NODES)
         nodes += finding.nodes
         if finding.path is not None:
-            x, x_prime = model_pair(model, d, finding.path.s, finding.path.e, finding.path.z)
+            x, x_prime = model_pair(model, inputs[0], finding.path.s, finding.path.e, finding.path.z)
             if balls.above(balls.latent(x_prime) - balls.latent(x), bound):
-                said = f"input {model.input_names[d]} can change the latent by more than its bound {bound!r}"
+                said = f"input {names[d]} can change the latent by more than its bound {bound!r}"
                 return Tally(d_all, len(chosen), len(undecided), Check("second path", False, said))
         if not finding.proved:
-            undecided.append(model.input_names[d])
+            undecided.append(names[d])
     said = f"{len(chosen) - len(undecided)} of {len(chosen)} bounds confirmed"
     if len(chosen) < d_all:
         said += f", of {d_all} there are (inputs at random)"

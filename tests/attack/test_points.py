@@ -97,7 +97,7 @@ def test_an_early_change_is_put_back() -> None:
     model = KernelExpansion(
         [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]], [2.0, 0.9], [2.0, 0.7, 0.7], np.zeros(3), np.ones(3), **shape
     )
-    first = _Lines(model).furthest(np.zeros(3), 1.0)
+    first = _Lines(model).furthest(np.zeros(3), np.zeros(3), 1.0)
     assert first is not None
     assert first[0] == 0
     found = attack_points(model, np.zeros((1, 3)))

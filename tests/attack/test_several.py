@@ -15,6 +15,7 @@ from daskab import KernelExpansion, load_model
 from daskab.attack.ascent import WORK_ROWS, ascend_pair, value_gradient
 from daskab.attack.line import MOST, rate_inputs, tried_values
 from daskab.attack.several import SeveralWitness, fewest_inputs
+from daskab.bound.reach import free_reach
 from daskab.errors import ModelError
 
 FOLDER = os.environ.get("DASKAB_PROBLEMS", "")
@@ -256,7 +257,7 @@ def test_rating_is_what_trying_each_value_gives(seed: int) -> None:
     centres, amplitudes = rng.random((m, d)) * np.array([1.0, 0.3, 2.0, 60.0]), rng.normal(size=m)
     x = rng.random(d) * width
     x_prime = np.where(np.arange(d) % 2 == 0, x, rng.random(d) * width)
-    first, values, bumps = tried_values(centres, width)
+    first, values, bumps = tried_values(centres, width, free_reach(width.size))
     worth, choice = np.empty(d), np.empty((3, d))
     low, high = -0.5, 0.5
     rate_inputs(x, x_prime, centres, amplitudes, first, values, bumps, low, high, np.empty((4, m)), worth, choice)

@@ -82,7 +82,7 @@ def fixed(s: Scaled, slices: int, transverse: Transverse) -> Array:
     out = np.zeros(dims)
     for d in range(dims):
         for sign, table in zip(DIRECTIONS, input_table(s.centres[:, d], s.amplitudes, s.width[d], slices), strict=True):
-            item = item_of(s.centres, s.amplitudes, s.width, d, sign)
+            item = item_of(s.centres, s.amplitudes, s.width, s.reach, d, sign)
             fill_reach(item)
             item.axis[POINT] = 0.5 * item.axis[0]
             sequences.fill_prefix(table, prefix)
@@ -113,11 +113,11 @@ def full(
     edges = np.stack([slice_edges(w, slices) for w in s.width])
     tables = np.stack([input_table(s.centres[:, d], s.amplitudes, s.width[d], slices) for d in range(dims)], axis=1)
     units = (0, 2 * dims * n, sequences.ends(slices), edges, tables, points, 0)
-    nodes = bound_units(*units, s.centres, s.amplitudes, s.width, goal)
+    nodes = bound_units(*units, s.centres, s.amplitudes, s.width, s.reach, goal)
     out = np.zeros(dims)
     for _ in range(MOST_ROUNDS):
         closed, _, frontier, _ = refine_nodes(
-            nodes, n, s.centres, s.amplitudes, s.width, goal, np.full(dims, 256), attained
+            nodes, n, s.centres, s.amplitudes, s.width, s.reach, goal, np.full(dims, 256), attained
         )
         np.maximum.at(out, nodes[:, UNIT].astype(int) // (2 * n), closed)
         nodes = frontier

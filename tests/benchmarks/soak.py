@@ -107,13 +107,13 @@ def check(model: KernelExpansion, rng: np.random.Generator) -> tuple[int, int, i
             wrong += 1
 
     units = (2 * d * n, 2 * (d + 1) * n, sequences.ends(SLICES), edges, tables, point, d)
-    fixed = bound_units(*units, s.centres, s.amplitudes, s.width, np.zeros(dims))
+    fixed = bound_units(*units, s.centres, s.amplitudes, s.width, s.reach, np.zeros(dims))
     judge(fixed[:, BOUND].max())
     for share in rng.choice(SHARES, 2, replace=False):
         goal = np.full(dims, max(share * attained, 1e-11 * np.abs(s.amplitudes).sum()))
-        nodes = bound_units(*units, s.centres, s.amplitudes, s.width, goal)
+        nodes = bound_units(*units, s.centres, s.amplitudes, s.width, s.reach, goal)
         closed, _, frontier, _ = refine_nodes(
-            nodes, n, s.centres, s.amplitudes, s.width, goal, np.full(dims, NODES), np.full(dims, attained)
+            nodes, n, s.centres, s.amplitudes, s.width, s.reach, goal, np.full(dims, NODES), np.full(dims, attained)
         )
         bound = max(closed.max(initial=0.0), frontier[:, BOUND].max(initial=0.0))
         judge(bound)

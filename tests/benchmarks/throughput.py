@@ -16,6 +16,7 @@ import numpy as np
 
 from daskab._compile import inner_kernel
 from daskab.bound.item import WEIGHT, Item, item_of
+from daskab.bound.reach import free_reach
 from daskab.bound.transverse import ROUNDS, fill_reach, quadratic_bound, sign_bound
 
 
@@ -45,7 +46,7 @@ def main() -> None:
     values = rng.random(1000)
     print(f"{'M':>6s}{'D':>6s}{'plain':>10s}{'sign':>10s}{'quadratic':>11s}  million exp/s")
     for m, d in ((4, 14), (100, 14), (400, 14), (4, 438), (100, 438)):
-        made = item_of(rng.random((m, d)), np.ones(m), np.ones(d), 0, 1)
+        made = item_of(rng.random((m, d)), np.ones(m), np.ones(d), free_reach(d), 0, 1)
         made.term[WEIGHT] = rng.normal(size=m)
         fill_reach(made)
         positive = int(np.sum(made.term[WEIGHT] > 0))

@@ -37,7 +37,7 @@ from daskab.bound.scaled import Scaled
 
 def whole_node(model: KernelExpansion, changed: int, direction: int) -> tuple[np.ndarray, object]:
     s = Scaled.of(model)
-    item = item_of(s.centres, s.amplitudes, s.width, changed, direction)
+    item = item_of(s.centres, s.amplitudes, s.width, s.reach, changed, direction)
     root = np.zeros(node_width(model.n_centres, model.n_inputs - 1))
     set_cells(root, 0.0, s.width[changed], 0.0, s.width[changed])
     set_whole_box(root, FIRST + item.centres.shape[1], item)

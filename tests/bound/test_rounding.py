@@ -13,6 +13,7 @@ from daskab.bound import transverse
 from daskab.bound.climb import climb
 from daskab.bound.item import POINT, WEIGHT, Item, item_of
 from daskab.bound.projection import projected_bound
+from daskab.bound.reach import free_reach
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import fill_reach, quadratic_bound, sign_bound
 
@@ -26,7 +27,7 @@ def node(seed: int) -> Item:
     m, d = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     width = 10.0 ** rng.uniform(-2, 1, d + 1)
     centres = width * rng.uniform(-1.0, 2.0, (m, d + 1))
-    made = item_of(centres, np.ones(m), width, 0, 1)
+    made = item_of(centres, np.ones(m), width, free_reach(width.size), 0, 1)
     made.term[WEIGHT] = rng.normal(size=m) * 10.0 ** rng.uniform(-6, 6)
     fill_reach(made)
     made.axis[POINT] = np.clip(made.centres[0], 0.0, width[1:])

@@ -26,6 +26,7 @@ from daskab.bound.item import (
 )
 from daskab.bound.majorants import by_curvature, by_lines, by_taylor, second_order, taylor_rest
 from daskab.bound.projection import projected_bound
+from daskab.bound.reach import free_reach
 from daskab.bound.shells import below_level, settle
 from daskab.bound.transverse import cheap_bound, fill_reach, quadratic_bound, sign_bound
 
@@ -34,7 +35,7 @@ Node = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 
 def item(centres: np.ndarray, weights: np.ndarray, width: np.ndarray, changed: int) -> Item:
-    made = item_of(np.ascontiguousarray(centres), np.ones(len(weights)), width, changed, 1)
+    made = item_of(np.ascontiguousarray(centres), np.ones(len(weights)), width, free_reach(width.size), changed, 1)
     made.term[WEIGHT] = weights
     fill_reach(made)
     return made

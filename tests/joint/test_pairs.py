@@ -12,6 +12,7 @@ from strategies import models
 
 from daskab import KernelExpansion
 from daskab.attack.several import fewest_inputs
+from daskab.bound.reach import free_reach
 from daskab.errors import ModelError
 from daskab.joint.attacks import Attacks
 from daskab.joint.midpoint import pairs as rows
@@ -105,7 +106,7 @@ def test_a_nodes_majorant_lies_above_all_its_pairs(model: KernelExpansion, seed:
 def test_gains_are_the_maximum_over_moves_and_midpoints(seed: int) -> None:
     rng = np.random.default_rng(seed)
     width = rng.random(5) * 2.0
-    work = rows.pairs_of(rng.random((2, 5)), np.array([1.0, -1.0]), width, 1.0, 1.0, 2)
+    work = rows.pairs_of(rng.random((2, 5)), np.array([1.0, -1.0]), width, free_reach(5), 1.0, 1.0, 2, False)
     work.axis[rows.PULL] = rng.normal(size=5) * 3.0
     work.axis[rows.ARM] = rng.normal(size=5)
     work.axis[rows.REFERENCE] = rng.normal(size=5)
@@ -133,8 +134,8 @@ def test_gains_are_the_maximum_over_moves_and_midpoints(seed: int) -> None:
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 41))
 def test_the_largest_gains_come_first(gains: list[int], n: int) -> None:
     d = len(gains)
-    work = rows.pairs_of(np.zeros((1, d)), np.ones(1), np.ones(d), 1.0, 1.0, 1)
-    work.axis[rows.GAIN] = gains
+    work = rows.pairs_of(np.zeros((1, d)), np.ones(1), np.ones(d), free_reach(d), 1.0, 1.0, 1, False)
+    work.gain[:] = gains
     wanted = sorted(gains, reverse=True)[:n]
     assert select_largest(work, n) == sum(wanted)
     count = min(n, d)
@@ -209,7 +210,9 @@ def test_an_input_that_cannot_change_and_far_centres() -> None:
 
 def test_thresholds_lost_in_rounding_exclude_nothing() -> None:
     """The error of f is larger than the thresholds' distance: no share of the two ends proves anything."""
-    attacks = Attacks(np.array([[0.2], [0.7]]), np.array([1e-3, -1e-3]), np.ones(1), -0.5, -0.25, 1)
+    attacks = Attacks(
+        np.array([[0.2], [0.7]]), np.array([1e-3, -1e-3]), np.ones(1), free_reach(1), -0.5, -0.25, 1, False
+    )
     assert search_nodes(root_node(attacks), attacks, 50)[1][:, EXCLUDED].max() == 0.0
     attacks = attacks._replace(low=0.5)  # T = 0 at the very end of the range only
     assert search_nodes(root_node(attacks), attacks, 50)[1][:, EXCLUDED].max(initial=0.0) <= 1.0
@@ -227,7 +230,7 @@ def test_a_share_out_of_range_excludes_nothing() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         high, low = (-rng.random(2)).tolist()
-        attacks = Attacks(rng.random((3, 3)), rng.normal(size=3), np.ones(3), high, low, 3)
+        attacks = Attacks(rng.random((3, 3)), rng.normal(size=3), np.ones(3), free_reach(3), high, low, 3, False)
         assert search_nodes(root_node(attacks), attacks, 20)[1][:, EXCLUDED].max() == 0.0
 
 

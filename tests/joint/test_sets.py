@@ -19,6 +19,7 @@ from daskab.attack.attained import crosses_thresholds
 from daskab.attack.several import fewest_inputs
 from daskab.bound.climb import mixture
 from daskab.bound.item import POINT, WEIGHT
+from daskab.bound.reach import free_reach
 from daskab.bound.scaled import to_model_units
 from daskab.joint.attacks import Attacks
 from daskab.joint.midpoint.search import root_node, search_nodes
@@ -222,5 +223,5 @@ def test_subnormal_amplitudes(width: float) -> None:
 def test_thresholds_lost_in_rounding_exclude_nothing() -> None:
     rng = np.random.default_rng(0)
     for high, low in ((-0.5, -0.25), (-1e-3, -1e-3), (0.0, 0.0)):
-        attacks = Attacks(rng.random((5, 3)), 1e-9 * rng.normal(size=5), np.ones(3), high, low, 2)
+        attacks = Attacks(rng.random((5, 3)), 1e-9 * rng.normal(size=5), np.ones(3), free_reach(3), high, low, 2, False)
         assert search_sets(root_nodes(np.array([[0, 1]]), attacks), attacks, 30)[1].shape[0] > 0

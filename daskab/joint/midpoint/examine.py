@@ -18,7 +18,6 @@ from daskab.joint.midpoint.nodes import EXCLUDED, FIRST_PHI, LAM, PHI, SPLIT, ST
 from daskab.joint.midpoint.pairs import (
     ALONG,
     ARMS,
-    GAIN,
     HALF,
     MIDPOINT,
     MOVE,
@@ -121,12 +120,13 @@ def follow(pairs: Pairs) -> float:
     """Move to the maximiser just found: rows S and ALONG; phi there is returned."""
     axis, term, slab, order = pairs.axis, pairs.term, pairs.slab, pairs.order
     k_all, d = pairs.cuts.shape
-    n = min(pairs.most, d)
+    n = min(pairs.most, order.size)
+    begin, member = pairs.reach.begin, pairs.reach.member
     # The inputs that do not move have their midpoint wherever it is best.
-    for at in range(n, d):
-        j = order[at]
-        axis[MOVE, j] = 0.0
-        axis[MIDPOINT, j] = axis[REST, j]
+    for at in range(n, order.size):
+        for k in range(begin[order[at]], begin[order[at] + 1]):
+            axis[MOVE, member[k]] = 0.0
+            axis[MIDPOINT, member[k]] = axis[REST, member[k]]
     energy = 0.0
     for j in range(d):
         u = axis[MIDPOINT, j] - axis[REFERENCE, j]
@@ -139,8 +139,9 @@ def follow(pairs: Pairs) -> float:
     for i in range(term.shape[1]):
         s = 0.0
         for at in range(n):
-            j = order[at]
-            s += 0.5 * axis[MOVE, j] * (pairs.centres[i, j] - axis[MIDPOINT, j])
+            for k in range(begin[order[at]], begin[order[at] + 1]):
+                j = member[k]
+                s += 0.5 * axis[MOVE, j] * (pairs.centres[i, j] - axis[MIDPOINT, j])
         term[S, i] = min(max(s, term[S_LOW, i]), term[S_HIGH, i])
     return energy
 
@@ -152,7 +153,7 @@ def narrow(pairs: Pairs, weights: Weights, parts: Parts, total: float) -> float:
     Wherever the equation holds, s_i <= (maximum of majorant + push s_i) / push, for any push > 0. 1 means that a
     range is empty.
     """
-    term = pairs.term
+    term, d = pairs.term, pairs.cuts.shape[1]
     most = 0.0
     for i in range(term.shape[1]):
         width = term[S_HIGH, i] - term[S_LOW, i]
@@ -167,7 +168,7 @@ def narrow(pairs: Pairs, weights: Weights, parts: Parts, total: float) -> float:
                 found = excess(pairs, weights, parts, i, side * push) + select_largest(pairs, pairs.most)
                 # The push itself is rounded too: its own share of the arms.
                 found = found / push
-                found += 8.0 * EPS * abs(found) + 4.0 * (pairs.order.size + 64.0) * EPS * term[ARMS, i]
+                found += 8.0 * EPS * abs(found) + 4.0 * (d + 64.0) * EPS * term[ARMS, i]
                 if found < edge:
                     edge = found
                     kept = push
@@ -194,7 +195,7 @@ def conclude(node: Array, pairs: Pairs, lam: float, phi: float) -> None:
     sort_largest(pairs, count)
     n = 0
     while n < count:
-        base += pairs.axis[GAIN, pairs.order[n]]
+        base += pairs.gain[pairs.order[n]]
         if not base < 0.0:
             break
         n += 1

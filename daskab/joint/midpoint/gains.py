@@ -1,19 +1,19 @@
-"""The separable maximum: what every input adds at most, moved or not, and which inputs to move (METHOD J4)."""
+"""The separable maximum: what every input adds at most, moved or not, and which changes to make (METHOD J4)."""
 
 from __future__ import annotations
 
 import math
 
 from daskab._compile import inner_kernel
-from daskab.joint.midpoint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, REST, WIDTH, Pairs
+from daskab.joint.midpoint.pairs import ARM, BASE, GAIN, MIDPOINT, MOVE, PULL, REFERENCE, REST, SHARE, WIDTH, Pairs
 
 
 @inner_kernel
 def fill_gains(pairs: Pairs, curvature: float, bend: float, probe: int, push: float) -> float:
     """Fill what the inputs add to the majorant: rows BASE, REST, GAIN, MOVE, MIDPOINT; the sum of BASE is returned.
 
-    Input j adds, moved by theta W_j (0 <= theta <= 1) and with its midpoint theta W_j / 2 or more from the box's
-    ends, at most
+    Input j adds, moved by theta W_j (0 <= theta <= its SHARE) and with its midpoint theta W_j / 2 or more from the
+    box's ends, at most
 
         theta W_j |E_j| + bend W_j^2 theta (1 - theta) / 4 - curvature theta^2 W_j^2 / 8 + r_j u_j - curvature u_j^2 / 2
 
@@ -35,12 +35,12 @@ def fill_gains(pairs: Pairs, curvature: float, bend: float, probe: int, push: fl
         room = min(free, w - free)
         rise = w * (abs(arm) + 0.25 * bend * w)
         fall = w * w * (0.5 * bend + 0.25 * curvature)
-        theta = min(rise / fall, 1.0) if w > 0.0 else 0.0
+        theta = min(rise / fall, axis[SHARE, j]) if w > 0.0 else 0.0
         if theta * w > 2.0 * room and w > 0.0:
             # From here on the midpoint is pushed inwards as the move grows.
             begin = 2.0 * room / w if room > 0.0 else 0.0
             theta = (rise + 0.5 * curvature * w * room) / (fall + 0.25 * curvature * w * w)
-            theta = min(max(theta, begin), 1.0)
+            theta = min(max(theta, begin), axis[SHARE, j])
         axis[REST, j] = min(max(free, 0.0), w)
         base = part(axis[PULL, j], curvature, axis[REFERENCE, j], axis[REST, j])
         half = 0.5 * theta * w
@@ -52,7 +52,17 @@ def fill_gains(pairs: Pairs, curvature: float, bend: float, probe: int, push: fl
         axis[MOVE, j] = math.copysign(theta * w, arm)
         axis[MIDPOINT, j] = y
         total += base
+    sum_gains(pairs)
     return total
+
+
+@inner_kernel
+def sum_gains(pairs: Pairs) -> None:
+    """Fill what each change adds at most from row GAIN, what its inputs do."""
+    for c in range(pairs.gain.size):
+        pairs.gain[c] = 0.0
+        for at in range(pairs.reach.begin[c], pairs.reach.begin[c + 1]):
+            pairs.gain[c] += pairs.axis[GAIN, pairs.reach.member[at]]
 
 
 @inner_kernel
@@ -64,8 +74,8 @@ def part(pull: float, curvature: float, reference: float, y: float) -> float:
 
 @inner_kernel
 def select_largest(pairs: Pairs, n: int) -> float:
-    """Put the ``n`` inputs of most gain first in ``order`` (quickselect); the sum of their gains."""
-    order, gain = pairs.order, pairs.axis[GAIN]
+    """Put the ``n`` changes of most gain first in ``order`` (quickselect); the sum of their gains."""
+    order, gain = pairs.order, pairs.gain
     left = 0
     right = order.size - 1
     while n < order.size and left < right:
@@ -96,7 +106,7 @@ def select_largest(pairs: Pairs, n: int) -> float:
 @inner_kernel
 def sort_largest(pairs: Pairs, n: int) -> None:
     """Sort the first ``n`` of ``order`` by gain, the largest first (Shell's sort, which needs no memory)."""
-    order, gain = pairs.order, pairs.axis[GAIN]
+    order, gain = pairs.order, pairs.gain
     gap = n // 2
     while gap > 0:
         for at in range(gap, n):

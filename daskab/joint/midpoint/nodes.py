@@ -13,7 +13,7 @@ from daskab._compile import inner_kernel
 from daskab.bound.item import range_along
 from daskab.bound.nodes import BOUND, halve
 from daskab.bound.rounding import EPS
-from daskab.joint.midpoint.gains import select_largest
+from daskab.joint.midpoint.gains import select_largest, sum_gains
 from daskab.joint.midpoint.pairs import (
     ALONG,
     GAIN,
@@ -66,6 +66,7 @@ def set_root(node: Array, pairs: Pairs) -> None:
     for i in range(m):
         for j in range(d):
             pairs.axis[GAIN, j] = most_of_s(pairs.arm[i, j], pairs.axis[WIDTH, j])
+        sum_gains(pairs)
         most = select_largest(pairs, pairs.most) * (1.0 + (d + 8.0) * EPS)
         node[at + i] = -most
         node[at + m + i] = most

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
 from daskab.bound.item import between_centres, n_directions
+from daskab.bound.reach import Reach
 from daskab.bound.rounding import EPS
 
 Array = NDArray[np.float64]
@@ -37,6 +38,7 @@ Ints = NDArray[np.int64]
 # Rows of Pairs.axis, a number an input.
 (
     WIDTH,  # W_j; the box is [0, W_j]
+    SHARE,  # of W_j that a move may be
     REFERENCE,  # z, the node's reference point
     SPAN,  # the most that |u_j| can be, u = y - z
     LINEAR,  # e_j, of the majorant, in u_j
@@ -47,7 +49,7 @@ Ints = NDArray[np.int64]
     MOVE,  # d_j where that is attained
     MIDPOINT,  # y_j where that is attained
     REST,  # y_j where BASE is
-) = range(11)
+) = range(12)
 
 # Rows of Pairs.slab, a number a direction.
 (
@@ -65,16 +67,18 @@ class Pairs(NamedTuple):
 
     high: float
     low: float
-    most: int  #: inputs that may differ
+    most: int  #: changes that may be made
     centres: Array  #: (M, D)
     arm: Array  #: (M, D) c_ij - m_j, m the middle of the box
     cuts: Array  #: (K, D) directions a node is cut across
     term: Array  #: (12, M)
-    axis: Array  #: (11, D)
+    axis: Array  #: (12, D)
     slab: Array  #: (6, K)
     along: Array  #: (K, M) q_k . A_i
     offset: Array  #: (M, D) A_i
-    order: Ints  #: (D,) inputs, those of most gain first
+    reach: Reach  #: which inputs are one change
+    gain: Array  #: (C,) what each change adds at most
+    order: Ints  #: (C,) changes, those of most gain first
 
 
 @inner_kernel
@@ -84,8 +88,13 @@ def most_of_s(arm: float, width: float) -> float:
 
 
 @kernel
-def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: float, most: int) -> Pairs:
-    """Set up the pairs of a scaled model (M, D), (M,), (D,) that differ in at most ``most`` inputs."""
+def pairs_of(
+    centres: Array, amplitudes: Array, width: Array, reach: Reach, high: float, low: float, most: int, apart: bool
+) -> Pairs:
+    """Set up the pairs of a scaled model (M, D), (M,), (D,) that ``most`` changes or fewer lie between.
+
+    Both thresholds count, so ``apart`` is not asked for.
+    """
     m, d = centres.shape
     k = n_directions(m, d)
     pairs = Pairs(
@@ -96,11 +105,13 @@ def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: 
         np.empty((m, d)),
         np.zeros((k, d)),
         np.zeros((12, m)),
-        np.zeros((11, d)),
+        np.zeros((12, d)),
         np.zeros((6, k)),
         np.zeros((k, m)),
         np.empty((m, d)),
-        np.empty(d, dtype=np.int64),
+        reach,
+        np.empty(reach.begin.size - 1),
+        np.arange(reach.begin.size - 1),
     )
     if k == d:
         for j in range(d):
@@ -109,7 +120,7 @@ def pairs_of(centres: Array, amplitudes: Array, width: Array, high: float, low: 
         between_centres(centres, pairs.cuts)
     for j in range(d):
         pairs.axis[WIDTH, j] = width[j]
-        pairs.order[j] = j
+        pairs.axis[SHARE, j] = min(reach.limit[j] / width[j], 1.0) if width[j] > 0.0 else 0.0
     for i in range(m):
         pairs.term[AMPLITUDE, i] = amplitudes[i]
         for j in range(d):

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from daskab._compile import inlined_kernel, inner_kernel
 from daskab.bound.climb import climb, mixture
 from daskab.bound.examine import choose_cut, proved_below, start_climb
-from daskab.bound.item import BULGE_FROM, POINT
+from daskab.bound.item import BULGE_FROM, POINT, Item
 from daskab.bound.nodes import BOUND
+from daskab.bound.reach import values_from
 from daskab.bound.transverse import cheap_bound, fill_reach, quadratic_bound, sign_bound
 from daskab.joint.attacks import required, shares
 from daskab.joint.sets.moves import (
@@ -24,6 +25,7 @@ from daskab.joint.sets.moves import (
     load,
     raise_weights,
     sort_cells,
+    trim,
 )
 from daskab.joint.sets.nodes import FOUND, SHARE, SPLIT, STUCK, UNEXAMINED, point_at
 
@@ -42,6 +44,8 @@ FIRST_IN_QUEUE = 1e300
 @inlined_kernel
 def examine(node: Array, moves: Moves) -> bool:
     """Whether no attack moves the node's set from its cells to its cells. If not, BOUND and SPLIT are set."""
+    if not trim(node, moves):
+        return True
     load(node, moves)
     fill_reach(moves.item)
     take_point(node, moves)
@@ -79,9 +83,9 @@ def choose_share(node: Array, moves: Moves) -> float:
     """Move the item's point and the node's share to where the excess over T is highest and lowest; the sum there.
 
     The excess is convex in the share; at the best one the two thresholds are missed, or passed, by the same. Where
-    both are passed the point is an attack.
+    both are passed the point is an attack. Where only the distance counts the share is a half.
     """
-    least, most = shares(moves.high, moves.low)
+    least, most = (0.5, 0.5) if moves.apart else shares(moves.high, moves.low)
     first = node[SPLIT] == UNEXAMINED
     share = 0.5 * (least + most) if first else min(max(node[SHARE], least), most)
     stride = (FIRST_STRIDE if first else STRIDE) * (most - least)
@@ -105,11 +109,32 @@ def choose_share(node: Array, moves: Moves) -> float:
             value = climb(moves.item, CLIMB_STEPS)
         latent_in_corners(moves)
         start, end = best_corners(moves)
-        if moves.latent[1, end] >= moves.high and -moves.latent[0, start] >= moves.low:
+        if is_attack(moves, moves.latent[0, start], moves.latent[1, end]) and is_listed(moves.item):
             node[SPLIT] = FOUND
+            break
+        if moves.apart:
             break
     node[SHARE] = share
     return value
+
+
+@inner_kernel
+def is_listed(item: Item) -> bool:
+    """Whether every other input that has listed values is at one, at the item's point."""
+    for j in range(item.centres.shape[1]):
+        begin, end = item.first[j], item.first[j + 1]
+        point = item.axis[POINT, j]
+        if begin < end and values_from(point, item.values, begin, end) != point:
+            return False
+    return True
+
+
+@inner_kernel
+def is_attack(moves: Moves, f: float, fp: float) -> bool:
+    """Whether two latents, less c0, are those of an attack, without regard to rounding."""
+    if moves.apart:
+        return bool(fp - f >= moves.high + moves.low)
+    return bool(fp >= moves.high and -f >= moves.low)
 
 
 @inlined_kernel
@@ -170,7 +195,10 @@ def choose_split(node: Array, moves: Moves, level: float, start: int, end: int) 
         if total > most:
             most = total
             worst = k
-    if lost < 0.2 * (level - value):
+    room = level - value
+    if moves.item.values.size > 0:
+        room = abs(room)  # a point above the level may be none of the listed ones: cut the box
+    if lost < 0.2 * room or lost == 0.0:
         cut = choose_cut(item)
         if cut >= 0:
             return 2 * n + cut

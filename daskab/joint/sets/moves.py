@@ -11,7 +11,8 @@ from daskab._compile import inner_kernel, kernel
 from daskab._elementary import exp
 from daskab.bound.contributions import bump, weight_error
 from daskab.bound.item import POINT, WEIGHT, Item, fill_others, item_space
-from daskab.bound.nodes import bulge, load_box
+from daskab.bound.nodes import bulge, load_box, trim_box
+from daskab.bound.reach import Reach, hull_of
 from daskab.bound.rounding import EPS
 from daskab.joint.sets.nodes import FIRST, box_at, cells_at
 
@@ -25,9 +26,11 @@ class Moves(NamedTuple):
     centres: Array  #: (M, D)
     amplitudes: Array  #: (M,)
     width: Array  #: (D,)
+    reach: Reach  #: what else the domain says
     high: float  #: an attack has f(x') - c0 >= high and c0 - f(x) >= low
     low: float
     n: int
+    apart: bool  #: whether it is only that f(x') - f(x) >= high + low
     item: Item  #: the other inputs
     others: Ints  #: (D - n,) which they are
     along: Array  #: (n, M) centres along the inputs that move
@@ -46,17 +49,21 @@ LOWER, UPPER, EITHER = range(3)
 
 
 @kernel
-def moves_of(centres: Array, amplitudes: Array, width: Array, high: float, low: float, n: int) -> Moves:
+def moves_of(
+    centres: Array, amplitudes: Array, width: Array, reach: Reach, high: float, low: float, n: int, apart: bool
+) -> Moves:
     """Allocate for sets of ``n`` inputs of a scaled model (M, D), (M,), (D,)."""
     m, d = centres.shape
     return Moves(
         centres,
         amplitudes,
         width,
+        reach,
         high,
         low,
         n,
-        item_space(m, d - n, 1, 0.0),
+        apart,
+        item_space(m, d - n, 1, 0.0, np.inf, reach.values, reach.values.size),
         np.empty(d - n, dtype=np.int64),
         np.empty((n, m)),
         np.empty(m),
@@ -92,7 +99,28 @@ def choose_set(node: Array, moves: Moves) -> None:
             moves.along[moved, i] = moves.centres[i, j]
             # Once for the corner, once for the move itself.
             moves.error[i] += 2.0 * weight_error(moves.amplitudes[i], moves.centres[i, j], moves.width[j])
-    fill_others(moves.centres, moves.width, moves.others, moves.item)
+    fill_others(moves.centres, moves.width, moves.reach, moves.others, moves.item)
+
+
+@inner_kernel
+def trim(node: Array, moves: Moves) -> bool:
+    """Shrink a node to what of it is in the domain; False where nothing is (METHOD of bounds, 4)."""
+    n, reach = moves.n, moves.reach
+    if not trim_box(node, box_at(n, moves.others.size), moves.item):
+        return False
+    for k in range(n):
+        j = int(node[FIRST + k])
+        for side in range(2):
+            low = cells_at(n) + side * n + k
+            high = low + 2 * n
+            node[low], node[high] = hull_of(node[low], node[high], reach.values, reach.first[j], reach.first[j + 1])
+            if node[low] > node[high]:
+                return False
+        start, end = cells_at(n) + k, cells_at(n) + n + k
+        apart = max(node[end] - node[start + 2 * n], node[start] - node[end + 2 * n])
+        if apart > reach.limit[j]:
+            return False
+    return True
 
 
 @inner_kernel

@@ -1,0 +1,140 @@
+"""Attacks within a domain: one change, or as few as are found to cross both thresholds (method 6).
+
+The counterpart of `single` and `several` where the domain is more than a box: frozen inputs, limits, listed values,
+categories, and groups of inputs that count as one change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daskab.attack.attained import crosses_thresholds
+from daskab.attack.several import SeveralWitness
+from daskab.attack.single import start_points
+from daskab.attack.states import SWEEPS, States, blocks_of, polish, rate, settle, states_of
+from daskab.bound.scaled import Scaled, to_model_units
+from daskab.model.expansion import KernelExpansion
+
+Array = NDArray[np.float64]
+
+AHEAD = 0.02  #: of the thresholds' distance: aiming beyond them keeps both ends' slopes alive
+SHORT = 3  #: sweeps while the set still grows
+
+
+class Within:
+    """A model whose domain is more than a box, ready to be attacked.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    starts, seed : how many points are started from, and of which random ones
+    """
+
+    def __init__(self, model: KernelExpansion, starts: int, seed: int) -> None:
+        self.model, self.scaled = model, Scaled.of(model)
+        self.states: States = states_of(self.scaled, model.domain)
+        points = start_points(self.scaled.centres, self.scaled.amplitudes, self.scaled.width, starts, seed)
+        self.starts = self._scaled(model.domain.nearest(to_model_units(model, points)))
+        self.changes = [blocks_of(self.states, inputs) for inputs in model.domain.changes]
+
+    def best_pair(self, inputs: tuple[int, ...]) -> tuple[Array, Array]:
+        """The best pair of points (D,) of the domain found, in the model's units, that differ in these inputs."""
+        moved = blocks_of(self.states, inputs)
+        best, pair = np.inf, (self.starts[0], self.starts[0])
+        for start in self.starts:
+            x, x_prime = start.copy(), start.copy()
+            settle(self.states, moved, x, x_prime, 0.0, 0.0, SWEEPS)
+            polish(self.states, moved, x, x_prime, 0.0, 0.0)
+            found = settle(self.states, moved, x, x_prime, 0.0, 0.0, SWEEPS)
+            if found < best:
+                best, pair = found, (x, x_prime)
+        return self.in_domain(*pair, inputs)
+
+    def fewest_changes(self, starts: Array | None = None) -> SeveralWitness | None:
+        """The attack of fewest changes found, from these points (K, D) in the model's units and the search's own."""
+        low, high = self.model.latent_low, self.model.latent_high
+        assert low is not None  # as of `several.fewest_inputs`
+        assert high is not None
+        best: SeveralWitness | None = None
+        given = self.starts[:0] if starts is None else self._scaled(self.model.domain.nearest(starts))
+        for start in [*given, *self.starts]:
+            found = self._from_start(start, low - self.model.constant, high - self.model.constant, best)
+            if found is not None:
+                best = found
+        return best
+
+    def in_domain(self, x: Array, x_prime: Array, inputs: Sequence[int]) -> tuple[Array, Array]:
+        """Two scaled points as points of the model's domain that differ in these inputs at most."""
+        a, b = to_model_units(self.model, x), to_model_units(self.model, x_prime)
+        return self.model.domain.reconciled(a, np.where(x == x_prime, a, b), inputs)
+
+    def _from_start(self, start: Array, low: float, high: float, best: SeveralWitness | None) -> SeveralWitness | None:
+        """A better attack than the best so far, if growing a set from x = x' = start and dropping from it finds one."""
+        margin = AHEAD * (high - low)
+        aims = (low - margin, high + margin)
+        x, x_prime = start.copy(), start.copy()
+        settle(self.states, np.zeros(self.states.limit.size, dtype=np.bool_), x, x_prime, *aims, SHORT)
+        chosen: list[int] = []
+        witness = None
+        most = len(self.changes) if best is None else best.n_inputs - 1
+        while witness is None and len(chosen) < most:
+            c = self._most_worth(x, x_prime, aims, chosen)
+            if c is None:
+                return None
+            chosen.append(c)
+            witness = self._try(x, x_prime, chosen, aims, SHORT)
+        if witness is None:
+            witness = self._try(x, x_prime, chosen, aims, SWEEPS)
+        dropped = witness is not None
+        while dropped and witness is not None:
+            best, dropped = witness, False
+            for c in list(chosen):
+                fewer = [k for k in chosen if k != c]
+                a, b = self._without(x, x_prime, fewer)
+                found = self._try(a, b, fewer, aims, SWEEPS)
+                if found is not None and found.n_inputs < best.n_inputs:
+                    witness, chosen, x, x_prime, dropped = found, fewer, a, b, True
+                    break
+        return witness
+
+    def _most_worth(self, x: Array, x_prime: Array, aims: tuple[float, float], chosen: list[int]) -> int | None:
+        worth = np.empty(self.states.limit.size)
+        rate(self.states, x, x_prime, *aims, worth)
+        of_changes = np.array([worth[blocks].sum() for blocks in self.changes])
+        of_changes[chosen] = -1.0
+        c = int(np.argmax(of_changes))
+        return c if of_changes[c] > 0.0 else None
+
+    def _try(
+        self, x: Array, x_prime: Array, chosen: list[int], aims: tuple[float, float], sweeps: int
+    ) -> SeveralWitness | None:
+        """Move the pair within the chosen changes; the witness it makes, if it makes one."""
+        if not chosen:
+            return None
+        moved = np.any([self.changes[c] for c in chosen], axis=0)
+        inputs = [j for c in chosen for j in self.model.domain.changes[c]]
+        settle(self.states, moved, x, x_prime, *aims, sweeps)
+        if sweeps > SHORT:
+            polish(self.states, moved, x, x_prime, *aims)
+            settle(self.states, moved, x, x_prime, *aims, sweeps)
+        a, b = self.in_domain(x, x_prime, inputs)
+        if not crosses_thresholds(self.model, a, b):
+            return None
+        latent = self.model.latent(np.stack([a, b]))
+        return SeveralWitness(a, b, float(latent[0]), float(latent[1]), self.model.domain.n_changes(a, b))
+
+    def _without(self, x: Array, x_prime: Array, chosen: list[int]) -> tuple[Array, Array]:
+        """The pair with x' as x where it is not chosen to move."""
+        moved = np.any([self.changes[c] for c in chosen], axis=0) if chosen else np.zeros(self.states.limit.size, bool)
+        a, b = x.copy(), x.copy()
+        for block in np.flatnonzero(moved):
+            cols = self.states.member[self.states.begin[block] : self.states.begin[block + 1]]
+            b[cols] = x_prime[cols]
+        return a, b
+
+    def _scaled(self, points: Array) -> Array:
+        inside = (points - self.model.lower) / self.model.lengthscale
+        return np.clip(inside, 0.0, self.scaled.width)
