@@ -96,6 +96,27 @@ def write_job(folder: Path, *models: str, require_inputs: int | None = None) -> 
     return folder / "tiny.toml"
 
 
+WINE = """\
+name = "wine"
+[data]
+source = "wine"
+classes = ["class_1", "class_0"]
+train_size = 60
+[baseline]
+kind = "logistic"
+[[model]]
+name = "m"
+lengthscale = 4.0
+inducing_points = 1
+[bound]
+method = "fixed"
+slices = 2
+[attack]
+starts = 1
+"""
+"""A job whose one model is fitted, and certified, in a moment; with a baseline."""
+
+
 class Said:
     """What a command printed, and its exit code."""
 

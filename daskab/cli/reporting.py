@@ -27,8 +27,9 @@ def write_report(folders: tuple[Path, ...], output: Path) -> int:
     """
     try:
         from daskab.report.page.parts import Section
+        from daskab.report.page.points import read_sweep
         from daskab.report.page.run import run_section
-        from daskab.report.page.sweep import read_sweep, sweep_section
+        from daskab.report.page.sweep import sweep_section
         from daskab.report.page.write import write_page
     except ImportError:
         raise DaskabError("a report needs the package matplotlib: pip install 'daskab[report]'") from None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from daskab.errors import ModelError
 from daskab.files import make_folder, reaching, write_atomically
+from daskab.model.expansion import KernelExpansion
 from daskab.model.linear import LinearModel
 from daskab.model.npz import load_linear_model, save_model
 from daskab.run.certificate import Certificate
@@ -50,6 +54,35 @@ def certified_baseline(baseline: Baseline, runs: Path) -> CertifiedBaseline:
             make_folder(path.parent)
             write_atomically(path, certificate.to_json())
     return CertifiedBaseline(baseline.name, model, certificate, path)
+
+
+def baselines_beside(run: Path, model: KernelExpansion) -> Iterator[CertifiedBaseline]:
+    """Baselines kept beside a run that are fitted to what its model is: its data, its percentile, its versions.
+
+    Nothing rests on them, so one that cannot be read is none. Their names say what was asked of them.
+    """
+    same = _fitted_to(model.provenance)
+    if same is None or not (run.parent / "baselines").is_dir():
+        return
+    for kept in sorted((run.parent / "models").glob("*.npz")):
+        try:
+            found = load_linear_model(kept)
+        except ModelError:  # of one of the models that are compared with baselines
+            continue
+        if _fitted_to(found.provenance) == same:
+            certificate = certify_linear(found)
+            options = json.loads(found.provenance or "")["model"]
+            name = f"{options.get('kind')}, C = {options.get('C')}"
+            yield CertifiedBaseline(name, found, certificate, run.parent / "baselines" / f"{certificate.run_id}.json")
+
+
+def _fitted_to(provenance: str | None) -> tuple[object, object, object] | None:
+    """What a fit has in common with its baseline; None where its provenance does not say."""
+    try:
+        made_of = json.loads(provenance or "")
+        return made_of["data"], made_of["model"]["percentile"], made_of["versions"]
+    except (ValueError, TypeError, LookupError):
+        return None
 
 
 def _depends_on(baseline: Baseline) -> dict[str, object]:

@@ -11,18 +11,20 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 import xarray as xr
-from examples import FIXED, Call, ask, mixed_model, write_job
+from examples import FIXED, WINE, Call, ask, mixed_model, write_job
 
 from daskab import KernelExpansion, save_model
 from daskab.bound.topn import largest_sums
 from daskab.report.facts import facts_of, pixels_of
+from daskab.report.page.panels import bands, positions
 from daskab.report.page.parts import number
 from daskab.report.page.sums import strip_ticks
-from daskab.report.page.sweep import bands, positions
+from daskab.report.sweep import SAID
 from daskab.report.verdict import verdict
 from daskab.run.reading import Reading, read_run
 
@@ -327,8 +329,36 @@ def test_a_sweep(call: Call, tmp_path: Path) -> None:
         assert attack == f"{point.attack.item():.0f}"
         assert run == point.run.item()
     titles = [text.split(".")[0] for text in page.all("figcaption")]
-    assert titles == ["Over the slices, model one", "Over the slices, model two"]
+    over_slices = ["Slices against time, model one", "Slices against time, model two"]
+    assert titles == ["Over the model, slices 2", "Over the model, slices 5", *over_slices]
+    for title, model in zip(over_slices, ("one", "two"), strict=True):
+        head, *rows = page.tables[title]
+        assert head == ["slices", "certified", "attack", "sum of bounds", "seconds"]
+        for slices, row in zip((2, 5), rows, strict=True):
+            point = swept.sel(model=model, slices=slices)
+            known = point.certified.item(), point.attack.item()
+            assert row[:3] == [str(slices), *(f"{n:.0f}" for n in known)]
+            assert row[3:] == [number(point.upper_bound_sum.item()), f"{point.task_seconds.item():.1f}"]
     assert page.all("h1") == ["Sweep tiny: 4 models"]
+
+
+def test_slices_against_time_of_several_orders() -> None:
+    from daskab.report.page.sweep import sweep_section
+
+    values: dict[str, list[Any]] = {name: [1.0] * 3 for name in SAID}
+    values |= {"certified": [1.0, 2.0, math.nan], "no_attack_exists": [False, False, True], "accuracy": [math.nan] * 3}
+    values |= {"complete": [True] * 3, "run": ["a", "b", "c"], "task_seconds": [0.2, 3.0, 1234.5]}
+    variables = {name: (("model", "slices"), [column]) for name, column in values.items()}
+    section = sweep_section(xr.Dataset(variables, {"model": ["gp"], "slices": [1, 10, 100]}), "s")
+    (timed, _) = section.parts
+    (drawn,) = timed.pictures
+    assert {"1", "10", "1000"} <= set(ET.fromstring(drawn.svg).itertext())
+    assert drawn.table is not None
+    assert [(row[0], row[1], row[-1]) for row in drawn.table.rows] == [
+        ("1", "1", "0.2"),
+        ("10", "2", "3.0"),
+        ("100", "no attack exists", "1,234.5"),
+    ]
 
 
 def test_a_sweep_with_accuracies_marks_the_pareto_set(call: Call, tmp_path: Path) -> None:
@@ -338,7 +368,7 @@ def test_a_sweep_with_accuracies_marks_the_pareto_set(call: Call, tmp_path: Path
         "attack": [2.0, 2.0, nan, nan, nan],
         "no_attack_exists": [False, False, False, True, False],
         "complete": [True, True, True, True, False],
-        "accuracy": [0.9, 0.95, 0.8, 0.7, nan],
+        "accuracy": [0.95, 0.95, 0.8, 0.7, nan],
     }
     names = ("upper_bound_sum", "delta", "task_seconds", "nodes")
     values |= {name: [1.0] * 5 for name in names} | {"run": np.array(["a", "b", "c", "d", ""], dtype=object)}
@@ -355,13 +385,36 @@ def test_a_sweep_with_accuracies_marks_the_pareto_set(call: Call, tmp_path: Path
     rows = page.tables["All models of the sweep"][1:]
     assert [row[4] for row in rows] == ["", "yes", "yes", "yes", ""]
     assert [row[2] for row in rows] == ["1", "2", "3", "no attack exists", ""]
-    assert "Most robust: with lengthscale 4, no attack exists, accuracy 0.7." in page.all("p")
-    assert "Most accurate: with lengthscale 1, accuracy 0.95, 2 certified." in page.all("p")
+    assert "Most robust, with lengthscale 4: no attack exists, accuracy 0.7." in page.all("p")
+    assert "Most accurate, with lengthscale 1: 0.95, 2 certified." in page.all("p")
     assert [text.split(".")[0] for text in page.all("figcaption")] == [
         "Over the lengthscale",
         "Accuracy against robustness",
     ]
     assert "script" not in [tag for tag, _ in page.elements]
+
+
+def test_a_logistic_regression_stands_beside(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "wine.toml").write_text(f"{WINE}[sweep]\nseed = [0, 1]\n")
+    assert call("run", "wine.toml").code == 0
+    points = [xr.open_zarr("runs/sweeps/wine.zarr").load().sel(seed=seed).squeeze() for seed in (0, 1)]
+    baselines = [(f"{p.baseline_accuracy.item():.4g}", f"{p.baseline_certified.item():.0f}") for p in points]
+    assert call("report", "runs/sweeps/wine.zarr", f"runs/{points[1].run.item()}").code == 0
+    page = Page(Path("report/index.html"))
+    accuracy, certified = (" to ".join(sorted(set(said))) for said in zip(*baselines, strict=True))
+    said = f"A logistic regression on the same data: accuracy {accuracy}, {certified} inputs certified, exactly."
+    assert said in page.all("p")
+    assert [text.partition(".")[0] for text in page.all("figcaption") if said in text] == [
+        "Over the seed",
+        "Accuracy against robustness",
+    ]
+    head, *rows = page.tables["All models of the sweep"]
+    assert head[-3:-1] == ["logistic regression", "its accuracy"]
+    assert [(row[-2], row[-3]) for row in rows] == baselines
+    # That of the other seed is not fitted to the same points.
+    _, this, beside = page.tables["This model and a logistic regression"]
+    assert this[:3] == ["this model", f"{points[1].accuracy.item():.4g}", f"{points[1].certified.item():.0f}"]
+    assert beside == ["logistic, C = 1.0", *baselines[1], baselines[1][1]]
 
 
 def test_the_regions_lie_around_what_was_tried() -> None:

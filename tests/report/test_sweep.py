@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from examples import Call, snapshot, write_job
+from examples import WINE, Call, snapshot, write_job
 
 from daskab.cli.signals import signals
 from daskab.report.sweep import pareto
@@ -48,31 +48,8 @@ def test_a_sweep_is_one_dataset(job: Path, call: Call, tmp_path: Path) -> None:
     assert [line.split()[:2] for line in table[1:5]] == [["one", "2"], ["one", "5"], ["two", "2"], ["two", "5"]]
 
 
-WINE = """\
-name = "wine"
-[data]
-source = "wine"
-classes = ["class_1", "class_0"]
-train_size = 60
-[baseline]
-kind = "logistic"
-[[model]]
-name = "m"
-lengthscale = 4.0
-inducing_points = 1
-[bound]
-method = "fixed"
-slices = 2
-[attack]
-starts = 1
-[sweep]
-lengthscale = [4.0, 5.0]
-seed = [0, 1]
-"""
-
-
 def test_the_baseline_stands_beside_every_point_of_its_data(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "wine.toml").write_text(WINE)
+    (tmp_path / "wine.toml").write_text(f"{WINE}[sweep]\nlengthscale = [4.0, 5.0]\nseed = [0, 1]\n")
     said = call("run", "wine.toml")
     assert said.code == 0, said.err
     swept = xr.open_zarr(tmp_path / "runs" / "sweeps" / "wine.zarr").load()

@@ -20,6 +20,9 @@ from daskab.report.page.parts import Picture, Table
 PROVED, ATTACK, UNKNOWN, INK, FAINT = "#0b559f", "#b5470b", "#d9d9d9", "#1b1b1b", "#767676"
 """Blue is proved, orange is attained or attacked: told apart by whoever sees few colours, and in grey."""
 
+BESIDE = "#7d2a7d"
+"""What models are compared with, which is dotted too."""
+
 WIDTH = 5.0
 """Inches. As narrow as still holds a figure, so that its words can be read on a phone."""
 

@@ -8,9 +8,11 @@ from daskab.report.facts import Facts, facts_of
 from daskab.report.page.drawing import style
 from daskab.report.page.each import MOST_BARS, bars, bounds_table, heat_map
 from daskab.report.page.pairs import attack_images, attack_tables, attack_words, witness_images
-from daskab.report.page.parts import Part, Section, number
+from daskab.report.page.parts import Part, Section, Table, number
 from daskab.report.page.sums import curve, sandwich
 from daskab.report.verdict import inputs, verdict
+from daskab.run.baseline import baselines_beside
+from daskab.run.certificate import Certificate
 from daskab.run.reading import Reading
 
 
@@ -26,7 +28,7 @@ def run_section(reading: Reading) -> Section:
         verdict=tuple(verdict(certificate, facts.classes, facts.noun).splitlines()),
         warning=warning(reading, facts),
         complete=reading.sealed and certificate.complete,
-        parts=(*parts, made_of(reading, facts)),
+        parts=(*parts, *beside(reading, facts), made_of(reading, facts)),
     )
 
 
@@ -87,6 +89,33 @@ def several(reading: Reading, facts: Facts, name: str) -> tuple[Part, ...]:
     folded = (kept,) if len(changed.rows) <= MOST_BARS else (changed, kept)
     seen = (changed,) if changed not in folded else ()
     return (Part("The attack", attack_words(reading, facts, attack), pictures, seen, folded),)
+
+
+def beside(reading: Reading, facts: Facts) -> tuple[Part, ...]:
+    """The model and the baselines on its data, if there are any."""
+    model, certificate = reading.space.model, reading.certificate
+    rows = [
+        _compared(one.name, one.model.accuracy, one.certificate)
+        for one in baselines_beside(reading.space.folder, model)
+    ]
+    if not rows:
+        return ()
+    text = (
+        "A logistic regression was fitted to the same points and scored on the same, with thresholds at the same "
+        "percentiles of its own latent. What is certified of it is exact."
+    )
+    head = ("model", "accuracy", f"{facts.noun}s certified", f"{facts.noun}s the attack changes")
+    this = _compared("this model", model.accuracy, certificate)
+    table = Table("This model and a logistic regression", head, (this, *rows))
+    return (Part("Beside a logistic regression", text, tables=(table,)),)
+
+
+def _compared(name: str, accuracy: float | None, certificate: Certificate) -> tuple[str, ...]:
+    none = certificate.no_attack_exists
+    certified = "no attack exists" if none else str(certificate.inputs_required or "")
+    certified += "" if certificate.complete else " so far"
+    attack = "none exists" if none else str(certificate.attack_inputs or "none found")
+    return name, "" if accuracy is None else f"{accuracy:.4g}", certified, attack
 
 
 def made_of(reading: Reading, facts: Facts) -> Part:
