@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,6 +16,7 @@ from daskab.cli.importing import import_model
 from daskab.cli.jobs import certify_job
 from daskab.cli.nightly import nightly
 from daskab.cli.options import (
+    Command,
     cluster_option,
     junit_option,
     log_option,
@@ -28,7 +30,7 @@ from daskab.cli.printing import indent, show
 from daskab.cli.reporting import explain_input, write_report
 from daskab.cli.study import study
 from daskab.cli.watching import logged, reported, swept, watched
-from daskab.errors import DaskabError
+from daskab.errors import DaskabError, JobError
 from daskab.files import reaching
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
@@ -38,7 +40,7 @@ from daskab.report.tls import describe_tls
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import executor
-from daskab.run.job import AttackOptions, bound_options, read_cluster, read_job
+from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
 from daskab.run.models import job_models
 from daskab.run.plan import canonical_json
 from daskab.run.status import look_at, runs_in
@@ -60,16 +62,35 @@ daskab.add_command(nightly)
 daskab.add_command(study)
 
 
+def of_job(command: Command) -> Command:
+    """Give a command a job file, and options for running it."""
+    for option in (prometheus_option, junit_option, log_option, time_option, runs_option("runs"), cluster_option):
+        command = option(command)
+    return click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))(command)
+
+
 @daskab.command()
-@click.argument("job_file", metavar="JOB.toml", type=FilePath(path_type=Path))
-@cluster_option
-@runs_option("runs")
-@time_option
-@log_option
-@junit_option
-@prometheus_option
-def run(
-    job_file: Path,
+@of_job
+def run(job_file: Path, **how: Any) -> int:
+    """Run a job file: certify each of its models, going on where an earlier try stopped."""
+    return run_job(read_job(job_file), **how)
+
+
+@daskab.command()
+@of_job
+def sweep(job_file: Path, **how: Any) -> int:
+    """Run a job file that must have a [sweep], as run does: every combination of its values, to choose a model by.
+
+    It ends with a table that marks those which no other beats in accuracy and certified inputs at once.
+    """
+    job = read_job(job_file)
+    if not job.sweep.axes:
+        raise JobError(f"{job_file}: has no [sweep] with values to try; run it with: daskab run")
+    return run_job(job, **how)
+
+
+def run_job(
+    job: Job,
     cluster: str | None,
     runs: Path,
     time_limit: float | None,
@@ -77,8 +98,7 @@ def run(
     junit: Path | None,
     prometheus: Path | None,
 ) -> int:
-    """Run a job file: certify each of its models, going on where an earlier try stopped."""
-    job = read_job(job_file)
+    """Certify the models of a job, tell what they come to, and report it as asked."""
     where = job.cluster if cluster is None else read_cluster(cluster)
     results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
     with logged(log) as lines, reported(results, junit, prometheus), swept(job, results, runs):

@@ -27,7 +27,7 @@ def job(tmp_path: Path) -> Path:
 
 @pytest.mark.filterwarnings("error")
 def test_a_sweep_is_one_dataset(job: Path, call: Call, tmp_path: Path) -> None:
-    said = call("run", job)
+    said = call("sweep", job)
     assert said.code == 0, said.err
     swept = xr.open_zarr(tmp_path / "runs" / "sweeps" / "tiny.zarr").load()
     assert dict(swept.sizes) == {"model": 2, "slices": 2}
@@ -96,7 +96,12 @@ def test_what_is_stopped_is_kept_so_far_and_completed_by_the_same_command(
 
 
 def test_a_job_without_a_sweep_keeps_none(call: Call, tmp_path: Path) -> None:
-    said = call("run", write_job(tmp_path, "one"))
+    plain = write_job(tmp_path, "one")
+    refused = call("sweep", plain)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == f"daskab: {plain}: has no [sweep] with values to try; run it with: daskab run\n"
+    assert not (tmp_path / "runs").exists()
+    said = call("run", plain)
     assert said.code == 0
     assert "Sweep" not in said.out
     assert not (tmp_path / "runs" / "sweeps").exists()
