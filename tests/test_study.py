@@ -6,7 +6,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from examples import Call, write_job
+from examples import Call, mixed_model, write_job
+
+from daskab import save_model
 
 STUDY = """\
 name = "s"
@@ -82,6 +84,7 @@ def test_a_page_of_what_is_done_and_what_is_not(study: Path, call: Call) -> None
         assert "1 of 2 experiments done" in text
         assert "fetch it with: daskab data fetch mnist." in text
         assert "Differs." in text
+        assert text.count("The published numbers of second are not at hand here") == 1
     assert markdown.startswith("# A \\<b\\>study\\</b\\> \\| of two\n")
     (row,) = (line for line in markdown.splitlines() if line.startswith("| m |"))
     first = [cell.strip() for cell in row.strip("|").split("|")]
@@ -96,7 +99,26 @@ def test_those_that_are_named_and_the_full_setting(study: Path, call: Call) -> N
     markdown = Path("there/index.md").read_text()
     assert "The full setting of s; 1 of 2 experiments done." in markdown
     assert "## First" not in markdown
-    assert "| m | not known here | 2 |" in markdown
+    assert "| m | 2 | 3 |" in markdown
+    (said,) = (line for line in markdown.splitlines() if "not at hand" in line)
+    assert said.startswith("The published numbers are not at hand here")
+    assert "published |" not in markdown
+
+
+def test_what_time_ends_is_gone_on_with(study: Path, call: Call) -> None:
+    study.write_text(STUDY.replace("mnist.toml", "other.toml"))
+    save_model(mixed_model(4, 2, seed=6), "other.npz")
+    other = Path("tiny.toml").read_text().replace('"tiny"', '"other"').replace("m.npz", "other.npz")
+    Path("other.toml").write_text(other)
+    assert call("study", study, "first").code == 0
+    said = call("study", study, "--time-limit", "1e-9")
+    assert (said.code, said.err) == (3, "")
+    markdown = Path("study/index.md").read_text()
+    assert "1 of 2 experiments done." in markdown  # what is sealed is found in no time
+    assert "| m | 1 so far | none found |" in markdown
+    assert markdown.endswith("\n\nLeft undone: m.\n")
+    assert call("study", study).code == 0
+    assert "2 of 2 experiments done." in Path("study/index.md").read_text()
 
 
 def test_what_is_done_is_not_done_again(study: Path, call: Call) -> None:

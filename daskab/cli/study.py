@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from daskab.cli.jobs import certify_job
-from daskab.cli.options import cluster_option, log_option, output_option, runs_option
+from daskab.cli.options import cluster_option, log_option, output_option, runs_option, time_option
 from daskab.cli.parameters import FilePath
 from daskab.cli.watching import ending, logged, swept, watched
 from daskab.errors import DaskabError
@@ -27,6 +28,7 @@ from daskab.run.study import Experiment, Study, read_study
 @output_option("study", "index.html and index.md")
 @cluster_option
 @runs_option("runs")
+@time_option
 @log_option
 def study(
     study_file: Path,
@@ -35,12 +37,13 @@ def study(
     output: Path,
     cluster: str | None,
     runs: Path,
+    time_limit: float | None,
     log: str | None,
 ) -> int:
     """Run the experiments of a study, all or those named, and write one page of what they come to.
 
     An experiment whose data is not here is said to be so, and the others are run. The page is written anew after each;
-    the same command goes on from where it was stopped.
+    the same command goes on from where it was stopped, or time ended: 3 if it did.
     """
     asked = read_study(study_file)
     chosen = _chosen(asked, names)
@@ -48,14 +51,16 @@ def study(
     setting = "full" if full else "small"
     told: list[Told] = []
     code = 0
+    deadline = None if time_limit is None else time.monotonic() + time_limit
     make_folder(output)
     with logged(log) as lines, executor(read_cluster(cluster or "inline")) as workers:
         for experiment, job in zip(chosen, jobs, strict=True):
             click.echo(f"{experiment.title}\n")
             results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
             try:
+                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 with swept(job, results, runs), watched(lines) as watch:
-                    certify_job(job, results, runs, workers, watch)
+                    certify_job(job, results, runs, workers, watch, left)
             except (DaskabError, OSError) as error:
                 exit_code, message = ending(error)
                 results.stop(exit_code, message)

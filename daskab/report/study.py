@@ -14,11 +14,11 @@ from daskab.report.sweep import accuracy_said, certified_said, told_of
 from daskab.run.job import Job
 from daskab.run.study import Experiment, Study
 
-NOT_KNOWN = "not known here"
+PUBLISHED = "published"
 
 COLUMNS = (
     "model",
-    "published",
+    PUBLISHED,
     "certified",
     "attack",
     "logistic regression",
@@ -42,20 +42,34 @@ class Told:
 
     Attributes
     ----------
-    rows : one a model, as in `COLUMNS`
+    rows : one a model, as in `columns`
     problem : what ended its job, if something did
+    undone : models that are not certified to the end, as time ended first or a task failed
     """
 
     experiment: Experiment
     rows: Sequence[Sequence[str]]
     problem: str | None = None
+    undone: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Heads of the columns of its table: without what was published, where that is not known."""
+        return [name for name in COLUMNS if name != PUBLISHED or self.experiment.published]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing of it is left to do."""
+        return self.problem is None and not self.undone
 
 
 def told_experiment(experiment: Experiment, job: Job, results: Sequence[Result]) -> Told:
     """An experiment with what became of the models of its job."""
     problem = next((one.error for one in results if one.error is not None), None)
     known = [one for one in results if one.outcome is not None]
-    return Told(experiment, [_row(experiment, one) for one in known], problem)
+    rows = [_row(experiment, one) for one in known]
+    undone = [one.model for one in results if one.outcome is None or not one.outcome.sealed]
+    return Told(experiment, rows, problem, tuple(undone))
 
 
 def _row(experiment: Experiment, result: Result) -> list[str]:
@@ -64,7 +78,7 @@ def _row(experiment: Experiment, result: Result) -> list[str]:
     largest = float(np.max(certificate.upper_bound))
     return [
         result.model,
-        experiment.published or NOT_KNOWN,
+        *([experiment.published] if experiment.published else []),
         certified_said(known),
         str(known.get("attack", "none found")),
         certified_said(known, "baseline_"),
@@ -83,7 +97,7 @@ def study_markdown(study: Study, setting: str, told: Sequence[Told]) -> str:
 
 def _markdown(study: Study, setting: str, told: Sequence[Told]) -> Iterator[str]:
     yield f"# {marked(study.title)}"
-    for line in (heading(study, setting, told), *study.remarks, EXPLAINED):
+    for line in head(study, setting, told):
         yield ""
         yield marked(line)
     for one in told:
@@ -91,21 +105,31 @@ def _markdown(study: Study, setting: str, told: Sequence[Told]) -> Iterator[str]
         yield f"## {marked(one.experiment.title)}"
         if one.rows:
             yield ""
-            yield from table(COLUMNS, (map(marked, row) for row in one.rows))
+            yield from table(one.columns, (map(marked, row) for row in one.rows))
         for line in lines_below(one):
             yield ""
             yield marked(line)
 
 
-def heading(study: Study, setting: str, told: Sequence[Told]) -> str:
-    """Which setting, and how much of it is here."""
-    done = sum(one.problem is None for one in told)
-    return f"The {setting} setting of {study.name}; {done} of {len(study.experiments)} experiments done."
+def head(study: Study, setting: str, told: Sequence[Told]) -> Iterator[str]:
+    """What is to be said before all tables: which setting, how much of it is here, and what holds for all of it."""
+    done = sum(one.done for one in told)
+    yield f"The {setting} setting of {study.name}; {done} of {len(study.experiments)} experiments done."
+    yield from study.remarks
+    unknown = [one.experiment.name for one in told if not one.experiment.published]
+    if unknown:
+        which = "" if len(unknown) == len(told) else f" of {', '.join(unknown)}"
+        yield f"The published numbers{which} are not at hand here, so none stands beside daskab's; none is guessed."
+    yield EXPLAINED
 
 
 def lines_below(one: Told) -> list[str]:
     """What is to be said of an experiment below its table."""
-    return [*([f"Not done: {one.problem}."] if one.problem else []), *one.experiment.remarks]
+    return [
+        *([f"Not done: {one.problem}."] if one.problem else []),
+        *([f"Left undone: {'; '.join(one.undone)}."] if one.undone else []),
+        *one.experiment.remarks,
+    ]
 
 
 def study_page(study: Study, setting: str, told: Sequence[Told]) -> str:
@@ -113,8 +137,6 @@ def study_page(study: Study, setting: str, told: Sequence[Told]) -> str:
     return rendered(
         "study.html.jinja",
         title=study.title,
-        heading=heading(study, setting, told),
-        remarks=[*study.remarks, EXPLAINED],
-        columns=COLUMNS,
-        told=[(one.experiment.title, one.rows, lines_below(one)) for one in told],
+        head=list(head(study, setting, told)),
+        told=[(one.experiment.title, one.columns, one.rows, lines_below(one)) for one in told],
     )
