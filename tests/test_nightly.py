@@ -11,12 +11,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from examples import PATIENCE, Call, mixed_model, snapshot, start, wait_for, write_job
+from examples import PATIENCE, WINE, Call, mixed_model, snapshot, start, wait_for, write_job
 from junitparser import Error, Failure
 from junitparser.xunit2 import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
 from daskab import save_model
+from daskab.run.cluster import ClusterOptions
+from daskab.run.executors import Executor, executor
 from daskab.run.nights import Night
 
 FOLDER = Path("runs/nightly/tiny")
@@ -286,6 +288,57 @@ def test_an_incomplete_night(call: Call, nightly: Path) -> None:
     said = call("nightly", nightly)
     assert said.code == 1
     assert "compared with night 2" in said.out
+
+
+def test_baselines_are_compared_too(call: Call, tmp_path: Path) -> None:
+    Path("tiny.toml").write_text(WINE.replace('"logistic"', '"logistic"\nC = 1e-4'))
+    Path("nightly.toml").write_text(NIGHTLY)
+    said = call("nightly", "nightly.toml", *REPORTS)
+    assert said.code == 0, said.err
+    assert said.out.count("first result") == 2
+    suite, *_ = JUnitXml.fromfile("j.xml")
+    model, baseline = suite
+    assert (baseline.classname, baseline.name, baseline.is_passed) == ("job", "logistic", True)
+    assert {p.value for p in model.properties() if p.name == "baseline"} == {"logistic"}
+    measured = nights()[0].models[1].measured
+    assert measured is not None
+    labels = '{baseline="logistic",job="job"}'
+    assert f"daskab_baseline_inputs_required{labels} {measured.inputs_required:.1f}\n" in Path("n.prom").read_text()
+    assert f"daskab_baseline_accuracy{labels} {measured.accuracy}\n" in Path("n.prom").read_text()
+
+    Path("tiny.toml").write_text(WINE)
+    said = call("nightly", "nightly.toml", *REPORTS)
+    assert said.code == 1, said.out
+    assert [one.verdict for one in nights()[-1].models] == ["unchanged", "regressed"]
+    assert [one.baseline for one in nights()[-1].models] == [False, True]
+    assert "| job/m | unchanged |" in said.out
+    assert "| job/logistic | **regressed** |" in said.out
+    assert "- warning: it is another baseline than before" in said.out
+    (suite,) = JUnitXml.fromfile("j.xml")
+    assert [type(result) for case in suite for result in case.result] == [Failure]
+    assert gauges()["models_regressed"] == 1
+    # The third of two nights that are kept; certificates of baselines are no runs that could go.
+    assert call("nightly", "nightly.toml").code == 0
+    assert runs() == {str(nights()[-1].models[0].run)}
+
+
+def test_one_cluster_serves_jobs_that_ask_for_the_same(
+    call: Call, nightly: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[str] = []
+
+    def noted(options: ClusterOptions) -> Executor:
+        asked_for.append(options.kind)
+        return executor(options)
+
+    monkeypatch.setattr("daskab.cli.nightly.executor", noted)
+    Path("other.toml").write_text(f'{Path("tiny.toml").read_text()}[cluster]\nkind = "processes"\n')
+    jobs = [f'[[job]]\nname = "{name}"\nfile = "{file}.toml"\n' for name, file in (("two", "tiny"), ("three", "other"))]
+    nightly.write_text(NIGHTLY + "".join(jobs))
+    said = call("nightly", nightly)
+    assert said.code == 0, said.err
+    assert [model.state for model in nights()[0].models] == ["sealed"] * 3
+    assert asked_for == ["inline", "processes"]
 
 
 def test_one_model_that_fails_keeps_no_other_from_its_turn(call: Call, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def certify_job(
 
     Models that would have to be fitted after ``time_limit`` seconds are left out.
     """
-    baselines: dict[Baseline | None, CertifiedBaseline] = {}
+    baselines: dict[Baseline | None, CertifiedBaseline | None] = {}
     asked: dict[Drive, JobModel] = {}
 
     def drives() -> Iterator[Drive]:
@@ -40,8 +40,10 @@ def certify_job(
                     return
                 beside = None
                 if item.baseline is not None and item.baseline not in baselines:
-                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs)
+                    results.begin(item.baseline.name)
+                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs, queue.late)
             if beside is not None:
+                results.add_baseline(beside)
                 with watch.paused():
                     tell_baseline(job, item, beside)
             results.begin(item.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,16 +20,20 @@ from daskab.report.junit import what_is_wrong
 from daskab.report.log import Log
 from daskab.report.nightly import Report, gauges, history_page, summary
 from daskab.report.results import INCOMPLETE, NOT_MET, Results, exit_code
-from daskab.run.certify import certify_model, make_question
+from daskab.run.baseline import CertifiedBaseline, baselines_of, certified_baseline
+from daskab.run.certificate import Certificate
+from daskab.run.certify import make_question
 from daskab.run.cluster import ClusterOptions
 from daskab.run.comparison import compare
-from daskab.run.driver import Outcome, read_provenance
-from daskab.run.job import Job, Point, read_cluster, read_job
+from daskab.run.driver import Drive, Outcome, read_provenance
+from daskab.run.executors import Executor, executor
+from daskab.run.job import Baseline, Job, Point, read_cluster, read_job
 from daskab.run.lease import one_writer
 from daskab.run.models import JobModel, job_model
 from daskab.run.nightly import Nightly, NightlyJob, read_nightly
 from daskab.run.nights import Ending, Measured, ModelNight, Nights
 from daskab.run.pruning import prune
+from daskab.run.queue import answer
 
 WORST_FIRST = (4, NOT_MET, 2, INCOMPLETE)
 """Exit codes of models; the night's is the first of these that one of them has. An incomplete night may be tried again,
@@ -51,7 +55,7 @@ def nightly(
     junit: Path | None,
     prometheus: Path | None,
 ) -> int:
-    """Run the jobs of a nightly file, and say which models fell behind their last sealed result.
+    """Run the jobs of a nightly file, and say which models, or baselines, fell behind their last sealed result.
 
     1 if one did by more than is tolerated, 3 if something was left undone, 75 if the night before goes on. A summary
     and a page with the trends are written to nightly/NAME among the runs.
@@ -64,8 +68,9 @@ def nightly(
     with reaching(folder), logged(log) as lines, one_writer(folder, "night") as check:
         tonight = Tonight(options, jobs, runs, Nights(folder), where, lines)
         try:
-            for entry, job in jobs:
-                tonight.do(entry, job)
+            with tonight.clusters:
+                for entry, job in jobs:
+                    tonight.do(entry, job)
         except BaseException as error:
             code, message = ending(error)
             tonight.stop(code, message)
@@ -89,11 +94,13 @@ class Tonight:
     cluster: ClusterOptions | None
     lines: Log
     codes: set[int] = field(default_factory=set)  #: of models so far
+    clusters: ExitStack = field(default_factory=ExitStack)  #: ends the one that is in use
+    in_use: tuple[ClusterOptions, Executor] | None = None
 
     def __post_init__(self) -> None:
-        names = [(entry.name, point.name) for entry, job in self.jobs for point in job.points()]
-        self.night = self.nights.begin(self.options, [ModelNight(job=job, model=model) for job, model in names])
-        self.before = {m.label: found for m in self.night.models if (found := self.nights.baseline(m.label))}
+        models = [model for entry, job in self.jobs for model in models_of(entry, job)]
+        self.night = self.nights.begin(self.options, models)
+        self.before = {m.label: found for m in models if (found := self.nights.last_sealed(m.label))}
         self.results = [
             Results(entry.name, [point.name for point in job.points()], job.run.require_inputs)
             for entry, job in self.jobs
@@ -106,9 +113,10 @@ class Tonight:
         return next((code for code in WORST_FIRST if code in self.codes), 0)
 
     def do(self, entry: NightlyJob, job: Job) -> None:
-        """Certify the models of a job, one after another, whatever becomes of the others."""
+        """Certify the models of a job, and its baselines, one after another, whatever becomes of the others."""
         (results,) = (results for results in self.results if results.job == entry.name)
         deadline = min(self.deadline, _in(entry.time_limit))
+        beside = {baseline: self.stand_beside(results, baseline, deadline) for baseline in baselines_of(job)}
         for point in job.points():
             model = ModelNight(job=entry.name, model=point.name)
             results.begin(point.name)
@@ -126,9 +134,13 @@ class Tonight:
                 continue
             outcome, item = done
             accuracy = item.model.accuracy
-            model = self.judged(model, outcome, accuracy)
+            seconds = read_provenance(outcome.folder).get("task_seconds")
+            timed = isinstance(seconds, int | float) and math.isfinite(seconds)
+            measured = Measured.of(outcome.certificate, accuracy, seconds if timed else None)
+            model = self.judged(model, outcome.certificate, measured, sealed=outcome.sealed)
             model = model.model_copy(update={"warned": (*model.warned, *(f"fit: {note}" for note in item.notes))})
-            result = results.add(point.name, outcome, accuracy, worse="; ".join(model.worse) or None)
+            baseline = None if item.baseline is None else beside[item.baseline]
+            result = results.add(point.name, outcome, accuracy, baseline, worse="; ".join(model.worse) or None)
             if not model.worse and (wrong := what_is_wrong(results, result)):
                 model = model.model_copy(update={"error": wrong[1]})
             self.note(model)
@@ -143,30 +155,49 @@ class Tonight:
         item = job_model(point, self.runs, late=lambda: time.monotonic() > deadline)
         if item is None:
             return None
-        run = make_question(item.model, item.bound, job.attack).run_id
-        self.note(model.model_copy(update={"state": "not sealed", "run": run}))
+        question = make_question(item.model, item.bound, job.attack)
+        self.note(model.model_copy(update={"state": "not sealed", "run": question.run_id}))
         left = max(deadline - time.monotonic(), 0.0)
         with watched(self.lines) as watch:
-            outcome = certify_model(
-                item.model,
-                item.bound,
-                job.attack,
-                runs=self.runs,
-                cluster=self.cluster or job.cluster,
-                batch=job.run.batch,
-                time_limit=None if math.isinf(left) else left,
-                progress=watch.of(model.label),
-            )
+            drive = Drive(question, item.model, self.runs, batch=job.run.batch, progress=watch.of(model.label))
+            outcome = answer(drive, self.workers(job), None if math.isinf(left) else left)
         return outcome, item
 
-    def judged(self, model: ModelNight, outcome: Outcome, accuracy: float | None) -> ModelNight:
+    def workers(self, job: Job) -> Executor:
+        """Where the tasks of a job run: one cluster serves all jobs in a row that ask for the same."""
+        where = self.cluster or job.cluster
+        if self.in_use is None or self.in_use[0] != where:
+            self.in_use = None
+            self.clusters.close()
+            self.in_use = where, self.clusters.enter_context(executor(where))
+        return self.in_use[1]
+
+    def stand_beside(self, results: Results, baseline: Baseline, deadline: float) -> CertifiedBaseline | None:
+        """Certify a baseline of a job; None if that fails, or there is no time left to fit it."""
+        model = ModelNight(job=results.job, model=baseline.name, baseline=True)
+        results.begin(baseline.name)
+        try:
+            found = certified_baseline(baseline, self.runs, late=lambda: time.monotonic() > deadline)
+        except (DaskabError, OSError) as error:
+            code, message = ending(error)
+            results.fail_baseline(baseline.name, code, message)
+            self.codes.add(code)
+            self.note(model.model_copy(update={"state": "failed", "error": message}))
+            return None
+        if found is None:
+            self.codes.add(INCOMPLETE)
+            return None
+        measured = Measured.of(found.certificate, found.model.accuracy, seconds=0.0)  # there are no tasks
+        model = self.judged(model, found.certificate, measured, sealed=True)
+        results.add_baseline(found, worse="; ".join(model.worse) or None)
+        self.note(model)
+        self.codes.add(NOT_MET if model.worse else 0)
+        return found
+
+    def judged(self, model: ModelNight, certificate: Certificate, measured: Measured, *, sealed: bool) -> ModelNight:
         """A model with its result, beside the last one if it is sealed."""
-        certificate = outcome.certificate
-        seconds = read_provenance(outcome.folder).get("task_seconds")
-        timed = isinstance(seconds, int | float) and math.isfinite(seconds)
-        measured = Measured.of(certificate, accuracy, seconds if timed else None)
         known = {"run": certificate.run_id, "digest": certificate.model_digest, "measured": measured}
-        if not outcome.sealed:
+        if not sealed:
             return model.model_copy(update={**known, "state": "not sealed"})
         model = model.model_copy(update={**known, "state": "sealed", "verdict": "first"})
         before = self.before.get(model.label)
@@ -214,6 +245,12 @@ class Tonight:
         return [f"Removed: nights no longer kept, {pruned.nights}, and their runs, {len(pruned.runs)}."] * bool(
             pruned.nights
         )
+
+
+def models_of(entry: NightlyJob, job: Job) -> list[ModelNight]:
+    """The models of a job, and then its baselines, before any of them is certified."""
+    models = [ModelNight(job=entry.name, model=point.name) for point in job.points()]
+    return models + [ModelNight(job=entry.name, model=one.name, baseline=True) for one in baselines_of(job)]
 
 
 def _in(seconds: float | None) -> float:

@@ -1,4 +1,4 @@
-"""Jobs as JUnit XML, which CI systems show: each a suite of one test case a model."""
+"""Jobs as JUnit XML, which CI systems show: each a suite of one test case a model, and one a baseline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from daskab.files import write_atomically
-from daskab.report.results import Result, Results, exit_code
+from daskab.report.results import BaselineResult, Result, Results, exit_code
 from daskab.report.verdict import bound_ratio, inputs, verdict
 from daskab.run.certificate import Certificate
 
@@ -30,10 +30,11 @@ def write_junit(jobs: Sequence[Results], path: Path) -> None:
 def suite_of(results: Results) -> ET.Element:
     """One job."""
     cases = [case_of(results, result) for result in results]
+    cases += [case_of_baseline(results.job, one) for one in results.baselines]
     about = {
         "name": results.job,
         "tests": str(len(cases)),
-        "time": seconds(sum(result.seconds for result in results)),
+        "time": seconds(sum(one.seconds for one in (*results, *results.baselines))),
         "timestamp": results.begun.isoformat(timespec="seconds"),
         "hostname": as_xml(platform.node()),
     }
@@ -46,18 +47,34 @@ def suite_of(results: Results) -> ET.Element:
 
 def case_of(results: Results, result: Result) -> ET.Element:
     """One model."""
-    case = ET.Element("testcase", classname=results.job, name=result.model, time=seconds(result.seconds))
-    if result.outcome is not None:
-        certificate = result.outcome.certificate
-        properties = ET.SubElement(case, "properties")
-        for name, value in said(certificate).items():
-            ET.SubElement(properties, "property", name=name, value=value)
-    wrong = what_is_wrong(results, result)
+    certificate = None if result.outcome is None else result.outcome.certificate
+    more = {} if result.baseline is None else {"baseline": result.baseline.name}
+    known = None if certificate is None else (certificate, said(certificate, result.accuracy) | more)
+    return case(results.job, result.model, result.seconds, known, what_is_wrong(results, result))
+
+
+def case_of_baseline(job: str, one: BaselineResult) -> ET.Element:
+    """One baseline: a failure if it is worse than it was, never for what the job requires of models."""
+    if one.found is None:
+        return case(job, one.name, one.seconds, None, ("error", one.error or "not known"))
+    known = one.found.certificate, said(one.found.certificate, one.found.model.accuracy)
+    return case(job, one.name, one.seconds, known, None if one.worse is None else ("failure", one.worse))
+
+
+def case(
+    job: str, name: str, took: float, known: tuple[Certificate, dict[str, str]] | None, wrong: tuple[str, str] | None
+) -> ET.Element:
+    """A test case: properties and the verdict in words, where there is a certificate, and what is wrong."""
+    found = ET.Element("testcase", classname=job, name=name, time=seconds(took))
+    if known is not None:
+        properties = ET.SubElement(found, "properties")
+        for key, value in known[1].items():
+            ET.SubElement(properties, "property", name=key, value=value)
     if wrong is not None:
-        ET.SubElement(case, wrong[0], message=as_xml(wrong[1]))
-    if result.outcome is not None:
-        ET.SubElement(case, "system-out").text = as_xml(verdict(result.outcome.certificate))
-    return case
+        ET.SubElement(found, wrong[0], message=as_xml(wrong[1]))
+    if known is not None:
+        ET.SubElement(found, "system-out").text = as_xml(verdict(known[0]))
+    return found
 
 
 def what_is_wrong(results: Results, result: Result) -> tuple[str, str] | None:
@@ -77,8 +94,8 @@ def what_is_wrong(results: Results, result: Result) -> tuple[str, str] | None:
     return "failure", f"{certified}, required {results.require_inputs}{'' if certificate.complete else '; incomplete'}"
 
 
-def said(certificate: Certificate) -> dict[str, str]:
-    """A certificate's properties; without those it does not have."""
+def said(certificate: Certificate, accuracy: float | None) -> dict[str, str]:
+    """Properties of a certificate and its model; without those they do not have."""
     ratio = bound_ratio(certificate)
     values = {
         "run_id": certificate.run_id,
@@ -87,6 +104,7 @@ def said(certificate: Certificate) -> dict[str, str]:
         "no_attack_exists": certificate.no_attack_exists,
         "exact": certificate.exact,
         "complete": certificate.complete,
+        "accuracy": None if accuracy is None else f"{accuracy:.6g}",
         "R": None if ratio is None else f"{ratio:.6f}",
     }
     return {name: str(value).lower() for name, value in values.items() if value is not None}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from daskab.errors import JobError
 from daskab.files import write_atomically
-from daskab.report.results import Result, Results
+from daskab.report.results import BaselineResult, Result, Results
+from daskab.run.certificate import Certificate
 
 LAST_SUCCESS = "daskab_last_success_timestamp_seconds"
 
@@ -72,6 +73,8 @@ def samples_of(results: Results, succeeded: float) -> Iterator[Sample]:
 
     for result in results:
         yield from samples_of_model(results.job, result)
+    for one in results.baselines:
+        yield from samples_of_baseline(results.job, one)
     if results.require_inputs is not None:
         yield of_job("required_inputs", "Inputs the job requires to be certified", results.require_inputs)
     now = time.time()
@@ -97,12 +100,31 @@ def samples_of_model(job: str, result: Result) -> Iterator[Sample]:
     exact = "1 if the best attack changes no more inputs than are certified to be required"
     yield of_model("exact", exact, certificate.exact)
     yield of_model("tasks_failed", "Tasks that could not be done", len(done.failures))
-    required = math.inf if certificate.no_attack_exists else certificate.inputs_required
-    if required is not None:
+    if (required := required_by(certificate)) is not None:
         what = "Inputs an attack must change, as certified; +Inf: no attack exists"
         yield of_model("inputs_required", what, required)
     if certificate.attack_inputs is not None:
         yield of_model("attack_inputs", "Inputs the best attack found changes", certificate.attack_inputs)
+    if result.accuracy is not None:
+        yield of_model("accuracy", "Share of the test points classified correctly", result.accuracy)
+
+
+def samples_of_baseline(job: str, one: BaselineResult) -> Iterator[Sample]:
+    """What is known of one baseline; its gauges are not those of models, for which alerts are set."""
+    if one.found is None:
+        return
+    labels = {"job": job, "baseline": one.name}
+    if (required := required_by(one.found.certificate)) is not None:
+        what = "Inputs an attack on the baseline must change, exactly; +Inf: no attack exists"
+        yield Sample("baseline_inputs_required", what, labels, required)
+    if one.found.model.accuracy is not None:
+        what = "Share of the test points the baseline classifies correctly"
+        yield Sample("baseline_accuracy", what, labels, one.found.model.accuracy)
+
+
+def required_by(certificate: Certificate) -> float | None:
+    """Inputs an attack must change, infinite where none exists."""
+    return math.inf if certificate.no_attack_exists else certificate.inputs_required
 
 
 def last_success(path: Path, job: str) -> float:

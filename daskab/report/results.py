@@ -38,6 +38,17 @@ class Result:
     worse: str | None = None  #: how it fell behind an earlier result by more than is tolerated
 
 
+@dataclass(frozen=True)
+class BaselineResult:
+    """What became of a baseline: it is certified, or there is an error."""
+
+    name: str
+    seconds: float
+    found: CertifiedBaseline | None = None
+    error: str | None = None
+    worse: str | None = None  #: as of a model
+
+
 class Results:
     """The results of a job.
 
@@ -47,6 +58,7 @@ class Results:
     require_inputs : what it requires of each model
     code : exit code so far
     begun : UTC
+    baselines : of its models, as far as they are known; none is among what the job requires
     """
 
     def __init__(self, job: str, models: Sequence[str], require_inputs: int | None) -> None:
@@ -54,6 +66,7 @@ class Results:
         self.require_inputs = require_inputs
         self.code = 0
         self.begun = datetime.now(UTC)
+        self.baselines: list[BaselineResult] = []
         self._clocks: dict[str, float] = {}
         self._results = {name: Result(name) for name in models}
 
@@ -62,7 +75,7 @@ class Results:
         return iter(self._results.values())
 
     def begin(self, model: str) -> None:
-        """A model's turn has come."""
+        """The turn of a model, or of a baseline, has come."""
         self._clocks[model] = time.monotonic()
 
     def add(
@@ -73,14 +86,21 @@ class Results:
         baseline: CertifiedBaseline | None = None,
         worse: str | None = None,
     ) -> Result:
-        """A model has an outcome; ``accuracy`` is the model's own, if known, the rest as in its result.
-
-        The baseline beside it is told, and is not among what the job requires.
-        """
+        """A model has an outcome; ``accuracy`` is the model's own, if known, the rest as in its result."""
         code = exit_code(outcome.certificate, self.require_inputs)
         self.code = max(self.code, code if worse is None else NOT_MET)
         self._results[model] = Result(model, self._seconds(model), outcome, accuracy, baseline, worse=worse)
         return self._results[model]
+
+    def add_baseline(self, found: CertifiedBaseline, worse: str | None = None) -> None:
+        """A baseline is certified."""
+        self.baselines.append(BaselineResult(found.name, self._seconds(found.name), found, worse=worse))
+        self.code = max(self.code, 0 if worse is None else NOT_MET)
+
+    def fail_baseline(self, name: str, code: int, error: str) -> None:
+        """A baseline is not to be had, and the job goes on."""
+        self.baselines.append(BaselineResult(name, self._seconds(name), error=error))
+        self.code = max(self.code, code)
 
     def fail(self, model: str, code: int, error: str) -> None:
         """A model has no outcome, and the job goes on with others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from daskab.model.linear import LinearModel
 from daskab.model.npz import load_linear_model, save_model
 from daskab.run.certificate import Certificate
 from daskab.run.data import prepared
-from daskab.run.job import Baseline
+from daskab.run.job import Baseline, Job
 from daskab.run.linear import certify_linear
 from daskab.run.models import about, depends_on, key_of
 from daskab.run.plan import canonical_json
@@ -32,8 +32,17 @@ class CertifiedBaseline:
     path: Path
 
 
-def certified_baseline(baseline: Baseline, runs: Path) -> CertifiedBaseline:
+def baselines_of(job: Job) -> list[Baseline]:
+    """The baselines of a job, one for all models of the same data."""
+    return list(dict.fromkeys(point.baseline for point in job.points() if point.baseline is not None))
+
+
+def certified_baseline(
+    baseline: Baseline, runs: Path, late: Callable[[], bool] = lambda: False
+) -> CertifiedBaseline | None:
     """Fit and certify one; a fit made before is found in ``runs/models``, certificates go to ``runs/baselines``.
+
+    None if it would have to be fitted, and it is ``late``.
 
     Raises
     ------
@@ -43,9 +52,10 @@ def certified_baseline(baseline: Baseline, runs: Path) -> CertifiedBaseline:
     kept = runs / "models" / f"{key_of(_depends_on(baseline))}.npz"
     with reaching(kept):
         if not kept.exists():
-            model = _fit(baseline)
+            if late():
+                return None
             make_folder(kept.parent)
-            save_model(model, kept)
+            save_model(_fit(baseline), kept)
         model = load_linear_model(kept)
     certificate = certify_linear(model)
     path = runs / "baselines" / f"{certificate.run_id}.json"
@@ -61,10 +71,10 @@ def baselines_beside(run: Path, model: KernelExpansion) -> Iterator[CertifiedBas
 
     Nothing rests on them, so one that cannot be read is none. Their names say what was asked of them.
     """
-    same = _fitted_to(model.provenance)
-    if same is None or not (run.parent / "baselines").is_dir():
+    same, runs = _fitted_to(model.provenance), run.absolute().parent
+    if same is None or not (runs / "baselines").is_dir():
         return
-    for kept in sorted((run.parent / "models").glob("*.npz")):
+    for kept in sorted((runs / "models").glob("*.npz")):
         try:
             found = load_linear_model(kept)
         except ModelError:  # of one of the models that are compared with baselines
@@ -73,7 +83,7 @@ def baselines_beside(run: Path, model: KernelExpansion) -> Iterator[CertifiedBas
             certificate = certify_linear(found)
             options = json.loads(found.provenance or "")["model"]
             name = f"{options.get('kind')}, C = {options.get('C')}"
-            yield CertifiedBaseline(name, found, certificate, run.parent / "baselines" / f"{certificate.run_id}.json")
+            yield CertifiedBaseline(name, found, certificate, runs / "baselines" / f"{certificate.run_id}.json")
 
 
 def _fitted_to(provenance: str | None) -> tuple[object, object, object] | None:

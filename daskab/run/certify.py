@@ -60,7 +60,6 @@ def certify_model(
     *,
     runs: Path | None,
     cluster: ClusterOptions,
-    batch: int | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -74,12 +73,11 @@ def certify_model(
                 attack,
                 runs=Path(folder),
                 cluster=cluster,
-                batch=batch,
                 time_limit=time_limit,
                 progress=progress,
             )
     with executor(cluster) as workers:
-        return answer(Drive(question, model, runs, batch=batch, progress=progress), workers, time_limit)
+        return answer(Drive(question, model, runs, progress=progress), workers, time_limit)
 
 
 def certify(

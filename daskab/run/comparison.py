@@ -20,7 +20,7 @@ def compare(now: ModelNight, number: int, before: ModelNight, tolerance: Toleran
     a, b = before.measured, now.measured
     worse = [*_inputs_required(a, b, tolerance), *_bounds(a, b, tolerance)]
     worse += [*_thresholds(a, b, tolerance), *_accuracy(a, b, tolerance)]
-    warned = list(_other_inputs(a, b))
+    warned = [*_other_baseline(before, now), *_other_inputs(a, b)]
     (worse if tolerance.time_fails else warned).extend(_time(a, b, tolerance))
     was, is_now = a.robustness, b.robustness
     if worse:
@@ -83,6 +83,11 @@ def _time(a: Measured, b: Measured, tolerance: Tolerances) -> Iterator[str]:
         return
     if b.seconds > a.seconds * tolerance.time and b.seconds > a.seconds + NOISE:
         yield f"time grew from {a.seconds:.4g} to {b.seconds:.4g} s, by more than a factor of {tolerance.time:g}"
+
+
+def _other_baseline(before: ModelNight, now: ModelNight) -> Iterator[str]:
+    if now.baseline and now.run != before.run:
+        yield "it is another baseline than before: its data, what is asked of it, or versions have changed"
 
 
 def _other_inputs(a: Measured, b: Measured) -> Iterator[str]:

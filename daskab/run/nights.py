@@ -80,6 +80,7 @@ class ModelNight(Section):
     Attributes
     ----------
     state : its run is sealed or not; it failed, or was not reached
+    baseline : it is what models are compared with; there is no run of it, ``run`` is its certificate's id
     run : name of the run directory, known as soon as it is worked on
     error : what keeps it from being as its job requires it, or what ended it
     compared_with : number of the night it is compared with
@@ -88,6 +89,7 @@ class ModelNight(Section):
 
     job: str
     model: str
+    baseline: bool = False
     state: Literal["sealed", "not sealed", "failed", "not reached"] = "not reached"
     run: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None = None
     digest: str | None = None
@@ -125,7 +127,7 @@ class Night(Section):
     @property
     def runs(self) -> set[str]:
         """Names of the run directories it refers to."""
-        return {model.run for model in self.models if model.run is not None}
+        return {model.run for model in self.models if model.run is not None and not model.baseline}
 
     def with_model(self, one: ModelNight) -> Night:
         """The night with one of its models as it is now."""
@@ -226,7 +228,7 @@ class Nights:
         self._write(night)
         (self.folder / CURRENT).unlink()
 
-    def baseline(self, label: str) -> tuple[int, ModelNight] | None:
+    def last_sealed(self, label: str) -> tuple[int, ModelNight] | None:
         """The last sealed result of a model that a night has told of, and the number of that night."""
         for kept in reversed(self.past):
             if kept.night is not None and kept.night.state == "told":

@@ -29,9 +29,9 @@ def prune(nights: Nights, tonight: Night, keep: int) -> Pruned:
     the night that refers to it.
     """
     shutil.rmtree(str(nights.folder / "removed"), ignore_errors=True)  # what a killed night was at
-    with_baseline = {found[0] for model in tonight.models if (found := nights.baseline(model.label))}
+    with_last = {found[0] for model in tonight.models if (found := nights.last_sealed(model.label))}
     recent = {kept.number for kept in nights.past[-(keep - 1) :]}
-    old = [kept for kept in nights.past if kept.number not in recent | with_baseline]
+    old = [kept for kept in nights.past if kept.number not in recent | with_last]
     if not old:
         return Pruned()
     runs = nights.folder.parent.parent

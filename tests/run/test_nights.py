@@ -263,8 +263,8 @@ def test_what_a_model_is_compared_with(runs: Path) -> None:
     keep(runs, 4, model(4), state="killed")
     keep(runs, 5, model(5), state="interrupted")
     nights = Nights(runs / "nightly" / "tiny")
-    assert nights.baseline("job/m") == (2, model(2))
-    assert nights.baseline("job/n") is None
+    assert nights.last_sealed("job/m") == (2, model(2))
+    assert nights.last_sealed("job/n") is None
 
 
 def test_what_a_killed_night_left(runs: Path) -> None:
