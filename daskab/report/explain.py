@@ -21,6 +21,7 @@ from daskab.report.facts import Facts, facts_of
 from daskab.report.verdict import inputs
 from daskab.run.reading import Reading
 from daskab.run.store import CLOSED
+from daskab.run.workspace import Workspace
 
 Array = NDArray[np.float64]
 
@@ -208,25 +209,35 @@ def _range(reading: Reading, facts: Facts, d: int, low: float, high: float) -> t
 
 
 def highest_open(reading: Reading, facts: Facts, d: int) -> OpenPart | None:
-    """The highest of the nodes of an input that the last round of an adaptive run left open."""
+    """The highest of the nodes of an input that the rounds of an adaptive run left open."""
     space = reading.space
     last = space.laid_out("round") - 1
     if space.plan.question.method != "adaptive" or last < 0 or bool(np.all(reading.units.status[:, d] == CLOSED)):
         return None
-    open_nodes = []
-    for task in space.tasks("round", last):
-        name = f"rounds/{last}/frontier"
-        if space.evidence.holds(f"{name}/{task.index}"):
-            rows = space.evidence.read_rows(name, task.index)
-            open_nodes.append(rows[space.plan.input_of(rows[:, UNIT].astype(np.int64)) == d])
-    nodes = np.concatenate(open_nodes) if open_nodes else np.empty((0, 0))
-    if not nodes.shape[0]:
+    # In the last round that took any of the input's up.
+    nodes = np.empty((0, 0))
+    for number in range(last, -1, -1):
+        nodes = _left_open(space, number, d)
+        if nodes.shape[0]:
+            break
+    else:
         return None
     top = nodes[int(np.argmax(nodes[:, BOUND]))]
     lower, upper = (_range(reading, facts, d, top[a], top[b]) for a, b in ((FROM_LOW, FROM_HIGH), (TO_LOW, TO_HIGH)))
     rises = space.plan.n_sequences > int(top[UNIT]) % (2 * space.plan.n_sequences)
     start, end = (lower, upper) if rises else (upper, lower)
     return OpenPart(nodes.shape[0], float(top[BOUND]), start, end)
+
+
+def _left_open(space: Workspace, number: int, d: int) -> Array:
+    """Nodes (n, width) of input ``d`` that what is done of a round left open."""
+    found, name = [np.empty((0, 0))], f"rounds/{number}/frontier"
+    for task in space.tasks("round", number):
+        if space.evidence.holds(f"{name}/{task.index}"):
+            rows = space.evidence.read_rows(name, task.index)
+            found.append(rows[space.plan.input_of(rows[:, UNIT].astype(np.int64)) == d])
+    some = [part for part in found if part.shape[0]]
+    return np.concatenate(some) if some else found[0]
 
 
 def driving_centres(reading: Reading, facts: Facts, d: int) -> tuple[Centre, ...]:

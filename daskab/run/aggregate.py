@@ -22,7 +22,7 @@ from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.joint import Joint
 from daskab.run.records import Record, Task
-from daskab.run.rounds import round_units
+from daskab.run.rounds import is_taken, open_bounds, round_units
 from daskab.run.store import CLOSED, FOUND, OPEN, payload_digest
 from daskab.run.tasks import finished, stored
 from daskab.run.workspace import Workspace
@@ -53,8 +53,8 @@ def done_records(space: Workspace, tasks: list[Task]) -> dict[str, Record]:
 def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Record]) -> UnitBounds:
     """Gather the bound of every unit over the rounds.
 
-    A unit's bound is the largest over what each round closed of it and what the last round left open. Where
-    a batch is not done, what it started from still holds: the bounds of its nodes, in round 0 the trivial one.
+    A unit's bound is the largest over what each round closed of it and what was left open and not taken up again.
+    Where a batch is not done, what it started from still holds: the bounds of its nodes, in round 0 the trivial one.
     A unit is open where work is left to do or its bound is above its input's goal (D,).
     """
     plan, q = space.plan, space.plan.question
@@ -68,19 +68,32 @@ def unit_bounds(space: Workspace, n_rounds: int, goal: Array, done: dict[str, Re
         for units, at_most, done_with in round_bounds(space, number, done, trivial):
             np.maximum.at(bound, units, at_most)
             is_open[units] |= not done_with
-    if n_rounds > 0 and q.method == "adaptive":
-        for task in space.tasks("round", n_rounds - 1):
-            if task.key in done:
-                frontier = space.evidence.read_rows(f"rounds/{n_rounds - 1}/frontier", task.index)
-                left = frontier[:, UNIT].astype(np.int64)
-                np.maximum.at(bound, left, frontier[:, BOUND])
-                is_open[left] = True
+    if q.method == "adaptive":
+        for number in range(n_rounds):
+            for left, at_most in left_open(space, number, n_rounds, done):
+                np.maximum.at(bound, left, at_most)
     if not np.all(np.isfinite(bound)):
         raise IntegrityError(f"{space.folder}: a stored bound is not a finite number; nothing is certified from it")
     is_open |= bound > goal[plan.input_of(np.arange(plan.n_units))]
     shape = (q.n_inputs, 2, plan.n_sequences)
     status = np.where(is_open, OPEN, CLOSED).astype(np.uint8)
     return UnitBounds(np.swapaxes(bound.reshape(shape), 0, 1), np.swapaxes(status.reshape(shape), 0, 1))
+
+
+def left_open(space: Workspace, number: int, n_rounds: int, done: dict[str, Record]) -> Iterator[tuple[Ints, Array]]:
+    """Units and bounds (n,) of the nodes that the tasks done of a round left open, and the next did not take."""
+    tasks = space.tasks("round", number)
+    if all(task.key in done for task in tasks):
+        parts = [open_bounds(space.evidence, number)]
+    else:
+        at = f"rounds/{number}/frontier"
+        parts = [space.evidence.read_rows(at, task.index)[:, [UNIT, BOUND]] for task in tasks if task.key in done]
+    for part in parts:
+        units, at_most = part[:, 0].astype(np.int64), part[:, 1]
+        if number + 1 < n_rounds:
+            left = ~is_taken(space.evidence, space.plan, units, number + 1)
+            units, at_most = units[left], at_most[left]
+        yield units, at_most
 
 
 def round_bounds(
@@ -93,7 +106,7 @@ def round_bounds(
     at, read = f"rounds/{number}", space.evidence.read
     tasks = space.tasks("round", number)
     if all(task.key in done for task in tasks):
-        yield round_units(space.evidence, space.plan, number), read(f"{at}/closed"), True
+        yield round_units(space.evidence, space.plan, number), space.evidence.column(f"{at}/closed"), True
         return
     for task in tasks:
         rows = space.evidence.rows(f"{at}/closed", task.index)
@@ -182,8 +195,9 @@ def evidence_digest(space: Workspace, done: dict[str, Record]) -> str:
         If the store no longer holds what a task wrote.
     """
     stages: dict[str, list[Any]] = {}
+    as_it_is = space.reopened()
     for key in sorted(done):  # a stage's batches in order
-        payload = stored(space, Task.from_key(key))
+        payload = stored(as_it_is, Task.from_key(key), whole=True)
         if payload_digest(*payload) != done[key].payload_sha256:
             raise IntegrityError(f"{space.folder}: what {key} wrote has changed since; run again")
         parts = stages.setdefault(key.rpartition("-")[0], [hashlib.sha256() for _ in payload])

@@ -201,9 +201,9 @@ class Drive:
         on_time = on_time and (yield from self.stage("attack", [Task("attack", b) for b in blocks]))
         if on_time and model.delta is not None:
             on_time = yield from self.stage("joint attack", [Task("several", 0)])
-        known = attack_found(self.space, self.done)
+        known, attack = attack_found(self.space, self.done), several_attack(self.space, self.done)
         while on_time and rounds.prepare(self.space.evidence, plan, goals_of(self.space, known[0]), known[0], n_rounds):
-            self.look(n_rounds, known[0])
+            self.look(n_rounds, known[0], attack)
             tasks = self.space.tasks("round", n_rounds)
             n_rounds += 1
             on_time = yield from self.stage(f"round {n_rounds}", tasks)
@@ -215,7 +215,7 @@ class Drive:
         on_time = on_time and (yield from self.enhance(alone))
         on_time = on_time and (yield from self.groups(alone))
         upper, attained = change_bounds(self.space, alone, self.done), change_witnesses(self.space, known, self.done)
-        by_sum, attack = required_by_sum(self.space, upper), several_attack(self.space, self.done)
+        by_sum = required_by_sum(self.space, upper)
         self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
         what = joint.scope(self.space, upper, by_sum, attacked, closed=units.open_inputs == 0)
@@ -234,14 +234,14 @@ class Drive:
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False, failures=tuple(self.failures))
 
-    def look(self, n_rounds: int, attained: Array) -> None:
+    def look(self, n_rounds: int, attained: Array, attack: Attack | None) -> None:
         """Tell what the rounds certify so far; it takes reading all of them, so a twentieth of the time at most."""
         begun = time.monotonic()
         if self.space.model.delta is None or begun < self.next_look:
             return
         units = unit_bounds(self.space, n_rounds, goals_of(self.space, attained), self.done)
         by_sum = required_by_sum(self.space, change_bounds(self.space, bounds_alone(self.space, units), self.done))
-        self.tell(by_sum, several_attack(self.space, self.done), units.open_inputs)
+        self.tell(by_sum, attack, units.open_inputs)
         ended = time.monotonic()
         self.next_look = ended + 19 * (ended - begun)
 

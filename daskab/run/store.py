@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +60,7 @@ class Evidence:
         self.path = path
         self._group = _root(path, "r+")
         self._arrays: dict[str, Any] = {}
+        self._kept: dict[str, Array] = {}
 
     @classmethod
     def create(cls, path: Path, plan: Plan, model: KernelExpansion) -> Evidence:
@@ -125,6 +126,19 @@ class Evidence:
         if not may_lack and values.dtype.kind == "f" and not np.all(np.isfinite(values)):
             raise IntegrityError(f"{self.path}/{name}: a part is missing; run again")
         return values
+
+    def kept(self, what: str, draw: Callable[[], Array]) -> Array:
+        """Something small that is drawn from what no longer changes: once, as a read takes a millisecond or two.
+
+        Not for what a certificate's digest vouches for, which is read from the store itself.
+        """
+        if what not in self._kept:
+            self._kept[what] = draw()
+        return self._kept[what]
+
+    def column(self, name: str) -> Array:
+        """A number a node or unit of a stage that has ended, kept."""
+        return self.kept(name, lambda: self.read(name))
 
     def write(self, name: str, where: Any, values: Array) -> None:
         """Write whole chunks of an array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,28 +77,39 @@ def finished(space: Workspace, task: Task) -> Record | None:
         return None
 
 
-def stored(space: Workspace, task: Task) -> tuple[Array, ...]:
-    """What a task wrote, read back, in the order its digest was taken."""
+def stored(space: Workspace, task: Task, *, whole: bool = False) -> tuple[Array, ...]:
+    """What a task wrote, read back, in the order its digest was taken.
+
+    Where all tasks are read one after another, arrays of a number a node are read as a ``whole``, for all of them.
+    """
     # What is missing is told by the digest, and whose it is.
     read = partial(space.evidence.read, may_lack=True)
+
+    def column(name: str, rows: slice) -> Array:
+        if whole:
+            # A part of it that is damaged may be of a task that nobody asks for.
+            with suppress(IntegrityError):
+                return space.evidence.kept(name, lambda: read(name))[rows]
+        return read(name, rows)
+
     read_rows = partial(space.evidence.read_rows, may_lack=True)
     if task.stage == "round":
         at = f"rounds/{task.round}"
         rows = space.evidence.rows(f"{at}/closed", task.index)
         if space.plan.question.method != "adaptive":
-            return (read(f"{at}/closed", rows),)
+            return (column(f"{at}/closed", rows),)
         frontier, found = (read_rows(f"{at}/{name}", task.index) for name in ("frontier", "found"))
         asked = () if task.round == 0 else (read(f"{at}/nodes", rows),)
-        return *asked, read(f"{at}/closed", rows), read(f"{at}/used", rows), frontier, found
+        return *asked, column(f"{at}/closed", rows), column(f"{at}/used", rows), frontier, found
     if task.stage == "joint":
         at = f"joint/{task.round}"
         rows = space.evidence.rows(f"{at}/used", task.index)
-        nodes, used = read(f"{at}/nodes", rows), read(f"{at}/used", rows)
+        nodes, used = read(f"{at}/nodes", rows), column(f"{at}/used", rows)
         what = np.tile(space.evidence.joint_round(task.round), (used.size, 1))
         return what, nodes, used, read_rows(f"{at}/frontier", task.index)
     if task.stage == "enhancement":
         at = f"enhancements/{task.round}/bound"
-        return (read(at, space.evidence.rows(at, task.index)),)
+        return (column(at, space.evidence.rows(at, task.index)),)
     if task.stage == "groups":
         rows = slice(task.index, task.index + 1)
         return read("groups/most", rows), read("groups/alone")[None], *(read(f"groups/{name}", rows) for name in GROUPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,6 +39,10 @@ class Workspace:
     def certificate(self) -> Path:
         """The sealed certificate."""
         return self.folder / "certificate.json"
+
+    def reopened(self) -> Workspace:
+        """The same with nothing of its evidence kept in memory."""
+        return replace(self, evidence=Evidence(self.evidence.path))
 
     def block(self, index: int) -> range:
         """Inputs of a contributions or attack task."""
