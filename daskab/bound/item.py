@@ -180,6 +180,9 @@ def fill_others(centres: Array, width: Array, reach: Reach, others: Ints, item: 
         for k in range(reach.first[j], reach.first[j + 1]):
             item.values[item.first[at + 1]] = reach.values[k]
             item.first[at + 1] += 1
+        if item.first[at] < item.first[at + 1]:
+            item.axis[LOW, at] = item.values[item.first[at]]
+            item.axis[HIGH, at] = item.values[item.first[at + 1] - 1]
     lay_directions(item)
     place_centres(item)
 

@@ -23,6 +23,7 @@ from daskab.bound.item import (
     MULTIPLIER,
     P_HIGH,
     P_LOW,
+    POINT,
     REACH_HIGH,
     REACH_LOW,
     SPREAD,
@@ -33,6 +34,7 @@ from daskab.bound.item import (
     WEIGHT,
     Item,
 )
+from daskab.bound.reach import neighbours
 from daskab.bound.rounding import EPS, TINY
 
 MULTIPLIER_STEPS = 5
@@ -87,6 +89,7 @@ def excess(
     m, d = item.centres.shape
     axis, slab = item.axis, item.slab
     count = item.cuts.shape[0]
+    listed = item.values.size > 0
     touch = touching(inner, outer)
     stiff = level - curvature
     if not stiff > 0.0:
@@ -115,6 +118,8 @@ def excess(
                     parts += abs(eta * item.cuts[k, j]) * axis[HIGH, j]
         for j in range(d):
             u = min(max(axis[TRIAL, j] / stiff, axis[U_LOW, j]), axis[U_HIGH, j])
+            if listed and item.first[j] < item.first[j + 1]:
+                u = best_listed(item, j, u, stiff)
             gain = axis[TRIAL, j] * u
             loss = 0.5 * stiff * u * u
             total += gain - loss
@@ -135,6 +140,15 @@ def excess(
         elif settled:
             break
     return best
+
+
+@inner_kernel
+def best_listed(item: Item, j: int, u: float, stiff: float) -> float:
+    """Where TRIAL u - stiff u^2 / 2 is largest over the listed values of an other input, given where it is over all."""
+    point, trial = item.axis[POINT, j], item.axis[TRIAL, j]
+    below, above = neighbours(point + u, item.values, item.first[j], item.first[j + 1])
+    u, other = below - point, above - point
+    return float(other if other * (trial - 0.5 * stiff * other) > u * (trial - 0.5 * stiff * u) else u)
 
 
 @inner_kernel

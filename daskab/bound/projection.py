@@ -25,6 +25,7 @@ from daskab.bound.item import (
     WEIGHT,
     Item,
 )
+from daskab.bound.reach import neighbours
 from daskab.bound.rounding import EPS, exp_down, exp_up
 
 TANGENT_ROUNDS = 3
@@ -152,6 +153,12 @@ def off_plane_distance(item: Item) -> float:
             low = axis[LOW, j] - item.centres[0, j]
             high = axis[HIGH, j] - item.centres[0, j]
             y = min(max(pull, low), high)
+            if item.first[j] < item.first[j + 1]:
+                begin = item.centres[0, j]
+                below, above = neighbours(begin + y, item.values, item.first[j], item.first[j + 1])
+                y, above = below - begin, above - begin
+                if above * (above - 2.0 * pull) < y * (y - 2.0 * pull):
+                    y = above
             total += y * y - 2.0 * pull * y
             size += y * y + 2.0 * strength * (abs(y) + abs(low) + abs(high))
             axis[TRIAL, j] = y

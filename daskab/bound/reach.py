@@ -41,6 +41,20 @@ def hull_of(low: float, high: float, values: Array, begin: int, end: int) -> tup
 
 
 @inner_kernel
+def neighbours(z: float, values: Array, begin: int, end: int) -> tuple[float, float]:
+    """The values of values[begin:end], not empty, on both sides of ``z``; one of them twice where it is beyond all.
+
+    A function that falls on both sides of ``z`` is highest, over the values, at one of the two.
+    """
+    below, above = values_up_to(z, values, begin, end), values_from(z, values, begin, end)
+    if below == -np.inf:
+        below = above
+    elif above == np.inf:
+        above = below
+    return float(below), float(above)
+
+
+@inner_kernel
 def values_from(low: float, values: Array, begin: int, end: int) -> float:
     """The least value that is not below ``low``; infinite where there is none."""
     left, right = begin, end

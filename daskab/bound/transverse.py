@@ -24,6 +24,7 @@ from daskab.bound.item import (
     WEIGHT,
     Item,
 )
+from daskab.bound.reach import neighbours
 from daskab.bound.rounding import EPS, exp_down, exp_up
 
 ROUNDS = 3
@@ -128,6 +129,10 @@ def quadratic_bound(item: Item, goal: float) -> float:
             z = item.axis[HIGH, j]
             if curvature < 0.0:
                 z = min(max(s / curvature, low), z)
+                if item.first[j] < item.first[j + 1]:
+                    z, above = neighbours(z, item.values, item.first[j], item.first[j + 1])
+                    if above * (0.5 * curvature * above - s) > z * (0.5 * curvature * z - s):
+                        z = above
             elif low * (0.5 * curvature * low - s) > z * (0.5 * curvature * z - s):
                 z = low
             item.axis[BEST, j] = z
