@@ -235,12 +235,17 @@ def test_pixels_in_a_square_count_as_one_change(job: Any, call: Any, tmp_path: P
     result: Said = call("run", path, "--runs", runs)
     assert result.code == 0, result.err
     run = next(found for found in runs.iterdir() if (found / "certificate.json").exists())
+    assert "Attacker: 4 groups" in result.out
+    assert "groups." in result.out
     assert "patch-1-0" in (run / "certificate.json").read_text()
     verified: Said = call("verify", run, "--all")
     assert verified.code == 0, verified.err
     explained: Said = call("explain", run, "patch-0-0")
     assert explained.code == 2
     assert "groups" in explained.err
+    reported: Said = call("report", run, "-o", tmp_path / "page")
+    assert reported.code == 0, reported.err
+    assert "patch-1-0" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_values_are_in_the_units_of_the_data(job: Any, call: Any, tmp_path: Path) -> None:

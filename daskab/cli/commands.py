@@ -41,7 +41,7 @@ from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certify import certify_model, make_question
 from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
-from daskab.run.models import job_models
+from daskab.run.models import job_models, noun_of
 from daskab.run.plan import canonical_json
 from daskab.run.status import look_at, runs_in
 
@@ -157,7 +157,9 @@ def certify(
         click.echo(certificate.to_json())
     else:
         click.echo(f"{model_file.name} ({model.n_centres} centres, {model.n_inputs} inputs)")
-        click.echo(indent(verdict(certificate)))
+        if model.domain.words:
+            click.echo(f"  Attacker: {model.domain.words}")
+        click.echo(indent(verdict(certificate, noun=noun_of(model))))
         ratio = bound_ratio(certificate)
         if ratio is not None:
             click.echo(f"  R = {ratio:.6f} (sum of bounds / sum attained)")

@@ -65,6 +65,8 @@ def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
     """Print what a model of a job came to."""
     model = item.model
     headline(f"{job.name}/{item.name}", f"{model.n_centres} centres, {model.n_inputs} inputs", model.accuracy)
+    if model.domain.words:
+        click.echo(f"  Attacker: {model.domain.words}")
     for note in item.notes:
         click.echo(f"  Fit: {note}")
     click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))

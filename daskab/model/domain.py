@@ -150,6 +150,18 @@ class Domain:
         """Whether an attacker can do all that the box allows."""
         return not (self.listed or self.groups or self.limited.any())
 
+    @property
+    def words(self) -> str:
+        """What it takes away from the box, ``2 inputs frozen, 1 limited``; empty where that is nothing."""
+        frozen, limited = int(self.frozen.sum()), int(np.sum(self.limited & ~self.frozen))
+        counts = [(frozen, "frozen"), (limited, "limited"), (len(self.listed), "with listed values")]
+        said = [f"{n} {what}" for n, what in counts if n]
+        if said:
+            said[0] = said[0].replace(" ", " input " if said[0].startswith("1 ") else " inputs ", 1)
+        if self.groups:
+            said.append(f"{len(self.groups)} group{'s' if len(self.groups) > 1 else ''}")
+        return ", ".join(said)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays of the neutral format; none where the domain is whole."""
         out: dict[str, NDArray[Any]] = {}

@@ -70,6 +70,11 @@ class Facts:
     zero_and_one: Array | None
     units: tuple[str, ...]
 
+    @property
+    def input(self) -> str:
+        """What one input is called; ``noun`` is what counts as one change."""
+        return "input" if self.pixels is None else "pixel"
+
     def original(self, values: Array) -> Array:
         """Values (..., D) of the model's inputs in the units of the data."""
         if self.zero_and_one is None:
@@ -93,7 +98,7 @@ def facts_of(model: KernelExpansion) -> Facts:
         made_of=made_of,
         entry=entry,
         classes=classes,
-        noun="input" if pixels is None else "pixel",
+        noun="group" if model.domain.groups else "input" if pixels is None else "pixel",
         pixels=pixels,
         zero_and_one=_zero_and_one(made_of, model.n_inputs),
         units=tuple(unit_of.get(name, every) for name in model.input_names),

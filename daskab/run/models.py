@@ -31,7 +31,7 @@ class JobModel:
     name: str
     model: KernelExpansion
     classes: tuple[str, str] | None
-    noun: str  #: what an input is called
+    noun: str  #: what is called one change: an input, or a group, which an input alone may be
     bound: BoundOptions  #: how it is to be certified
     values: Values  #: what a sweep says of it
     baseline: Baseline | None  #: what it is compared with
@@ -55,7 +55,7 @@ def job_model(point: Point, runs: Path, late: Callable[[], bool] = lambda: False
     spec, data = point.model, point.data
     if not isinstance(spec, FittedModel):
         model = point.domain.applied(load_model(spec.file), None)
-        return JobModel(point.name, model, None, "input", point.bound, point.values, None)
+        return JobModel(point.name, model, None, noun_of(model), point.bound, point.values, None)
     assert data is not None  # read_job refuses a fit without data
     path = runs / "models" / f"{fit_key(data, spec)}.npz"
     with reaching(path):
@@ -65,7 +65,12 @@ def job_model(point: Point, runs: Path, late: Callable[[], bool] = lambda: False
             make_folder(path.parent)
             save_model(fit(data, spec), path)
         model = point.domain.applied(load_model(path), data)
-    return JobModel(point.name, model, data.pair, data.noun, point.bound, point.values, point.baseline)
+    return JobModel(point.name, model, data.pair, noun_of(model, data.noun), point.bound, point.values, point.baseline)
+
+
+def noun_of(model: KernelExpansion, of_input: str = "input") -> str:
+    """What is called one change of a model."""
+    return "group" if model.domain.groups else of_input
 
 
 def fit_key(data: DataOptions, spec: FittedModel) -> str:

@@ -37,6 +37,8 @@ def test_what_is_told_is_what_is_there() -> None:
     assert made.listed[4].tolist() == [0.0, 0.5, 1.0]
     assert made.changes == ((0,), (1,), (2, 3, 4), (5, 6, 7))
     assert made.change_names(NAMES) == ("age", "rate", "colour", "kind")
+    assert made.words == "1 input frozen, 1 limited, 1 with listed values, 2 groups"
+    assert model().domain.words == ""
     assert made.in_category.tolist() == [*[False] * 5, *[True] * 3]
 
 

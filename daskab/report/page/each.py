@@ -27,15 +27,22 @@ HEAT = "YlOrRd"
 def bounds_table(reading: Reading, facts: Facts) -> Table:
     """Bound, attained change and the pair of every input, the highest bound first."""
     certificate, model = reading.certificate, reading.space.model
-    x = facts.original(reading.witnesses.x)
-    moved = np.array([facts.original(reading.witnesses.pair(d)[1])[d] for d in range(model.n_inputs)])
-    rows = []
-    for d in by_bound(certificate.upper_bound):
-        upper, attained = float(certificate.upper_bound[d]), float(certificate.attained[d])
+    rows: list[tuple[str, ...]] = []
+    for c in by_bound(certificate.upper_bound):
+        upper, attained = float(certificate.upper_bound[c]), float(certificate.attained[c])
         above = f"{100 * (upper / attained - 1):.3g} %" if attained > 0 else ""
-        pair = number(x[d, d]), number(moved[d])
-        rows.append((model.input_names[d], number(upper), number(attained), above, *pair, *unit_cell(facts, d)))
-    head = (facts.noun, "bound", "attained", "above attained", "from", "to", *unit_head(facts))
+        row = certificate.input_names[c], number(upper), number(attained), above
+        changed, (x, moved) = model.domain.changes[c], map(facts.original, reading.witnesses.pair(c))
+        if model.domain.groups:
+            told = (
+                f"{model.input_names[j]}: {number(x[j])} to {number(moved[j])}" for j in changed if x[j] != moved[j]
+            )
+            rows.append((*row, ", ".join(told)))
+        else:
+            d = changed[0]
+            rows.append((*row, number(x[d]), number(moved[d]), *unit_cell(facts, d)))
+    more = ("changes",) if model.domain.groups else ("from", "to", *unit_head(facts))
+    head = (facts.noun, "bound", "attained", "above attained", *more)
     caption = f"The bound of each {facts.noun}, and the change of it that attains what is attained{all_in(facts)}"
     return Table(caption, head, rows)
 
@@ -90,7 +97,10 @@ def heat_map(reading: Reading, facts: Facts, pixels: Pixels, name: str, table: T
     edges = float(model.lower.min()), float(model.upper.max())
     for axes in (left, right):
         show_image(axes, pixels.image(average), *edges)
-    heat = pixels.image(certificate.upper_bound)
+    of_input = np.empty(model.n_inputs)
+    for bound, changed in zip(certificate.upper_bound, model.domain.changes, strict=True):
+        of_input[list(changed)] = bound
+    heat = pixels.image(of_input)
     top = float(certificate.upper_bound.max()) or 1.0
     colours = colormaps[HEAT](heat / top)
     colours[..., 3] = np.where(np.isnan(heat), 0.0, 0.85)
@@ -98,15 +108,15 @@ def heat_map(reading: Reading, facts: Facts, pixels: Pixels, name: str, table: T
     colours_of = ScalarMappable(Normalize(0.0, top), HEAT)
     figure.colorbar(colours_of, ax=[left, right], orientation="horizontal", label="bound", aspect=40)
     left.set_title("average")
-    right.set_title("bound of each pixel")
+    right.set_title(f"bound of each {facts.noun}")
     first = by_bound(certificate.upper_bound)[0]
     words = (
-        f"Left, {whose}; right, the bound of each pixel over it. {certificate.input_names[first]} "
+        f"Left, {whose}; right, the bound of each {facts.noun} over it. {certificate.input_names[first]} "
         f"(row and column, from 0) has the highest, {number(certificate.upper_bound[first])}."
     )
     if pixels.left_out:
         words += f" Hatched: {inputs(pixels.left_out, 'pixel')} the model knows nothing of."
-    return picture(name, "The bound of each pixel", words, figure, table)
+    return picture(name, f"The bound of each {facts.noun}", words, figure, table)
 
 
 def averaged(reading: Reading, facts: Facts) -> str:

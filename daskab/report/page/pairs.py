@@ -20,7 +20,7 @@ MOST_PAIRS, MOST_NAMES = 4, 12
 
 
 def witness_images(reading: Reading, facts: Facts, pixels: Pixels, name: str) -> Picture:
-    """The pairs that attain most, each with the pixel that it changes marked."""
+    """The pairs that attain most, each with the pixels that it changes marked."""
     certificate, model = reading.certificate, reading.space.model
     shown = np.argsort(-certificate.attained, kind="stable")[:MOST_PAIRS].tolist()
     figure, axes = canvas(1.5 * -(-len(shown) // 2) + 0.2, -(-len(shown) // 2), 4)
@@ -30,14 +30,15 @@ def witness_images(reading: Reading, facts: Facts, pixels: Pixels, name: str) ->
         latents = model.latent(np.stack(points))
         for end, (point, latent) in enumerate(zip(points, latents.tolist(), strict=True)):
             ax = axes[2 * place + end]
-            marked_image(ax, reading, pixels, point, [d])
-            ax.set_title(model.input_names[d] if end == 0 else "changed", fontsize=9)
+            marked_image(ax, reading, pixels, point, np.flatnonzero(points[0] != points[1]).tolist())
+            ax.set_title(certificate.input_names[d] if end == 0 else "changed", fontsize=9)
             ax.set_xlabel(f"latent {latent:.3g}", fontsize=8.5)
-        said.append(f"{model.input_names[d]} changes it from {latents[0]:.4g} to {latents[1]:.4g}")
+        said.append(f"{certificate.input_names[d]} changes it from {latents[0]:.4g} to {latents[1]:.4g}")
     for ax in axes[2 * len(shown) :]:
         ax.set_visible(False)
-    words = f"Each pair differs in the outlined pixel alone, which moves the latent most: {'; '.join(said)}."
-    return picture(f"{name}-witnesses", "Pairs of images that differ in one pixel", words, figure)
+    outlined = "pixel" if facts.noun == facts.input else f"{facts.input}s, of one {facts.noun},"
+    words = f"Each pair differs in the outlined {outlined} alone, which moves the latent most: {'; '.join(said)}."
+    return picture(f"{name}-witnesses", f"Pairs of images that differ in one {facts.noun}", words, figure)
 
 
 def marked_image(axes: Axes, reading: Reading, pixels: Pixels, point: Array, marked: list[int]) -> None:
@@ -59,10 +60,10 @@ def attack_images(reading: Reading, facts: Facts, attack: Attack, pixels: Pixels
         marked_image(ax, reading, pixels, point, changed)
         ax.set_title(class_of(reading, facts, latent))
         ax.set_xlabel(f"latent {latent:.4g}")
-    names = ", ".join(reading.certificate.input_names[d] for d in changed[:MOST_NAMES])
+    names = ", ".join(reading.space.model.input_names[d] for d in changed[:MOST_NAMES])
     more = f" and {len(changed) - MOST_NAMES} more" if len(changed) > MOST_NAMES else ""
     words = f"{attack_words(reading, facts, attack)} Outlined is where they differ: {names}{more}."
-    return picture(f"{name}-attack", f"An attack that changes {inputs(len(changed), facts.noun)}", words, figure)
+    return picture(f"{name}-attack", f"An attack that changes {inputs(attack.n_inputs, facts.noun)}", words, figure)
 
 
 def class_of(reading: Reading, facts: Facts, latent: float) -> str:
@@ -85,7 +86,7 @@ def attack_tables(reading: Reading, facts: Facts, attack: Attack) -> tuple[Table
     before, after = facts.original(x), facts.original(x_prime)
     lower, upper = (facts.original(edge) for edge in (reading.space.model.lower, reading.space.model.upper))
     changed, kept = [], []
-    for d, name in enumerate(reading.certificate.input_names):
+    for d, name in enumerate(reading.space.model.input_names):
         span = (f"{number(lower[d])} to {number(upper[d])}",)
         if x[d] != x_prime[d]:
             changed.append((name, number(before[d]), number(after[d]), *span, *unit_cell(facts, d)))
@@ -94,9 +95,9 @@ def attack_tables(reading: Reading, facts: Facts, attack: Attack) -> tuple[Table
     more = ("can be", *unit_head(facts))
     return (
         Table(
-            f"What the attack changes, of {inputs(len(x), facts.noun)}{all_in(facts)}",
-            (facts.noun, "from", "to", *more),
+            f"What the attack changes, of {inputs(len(x), facts.input)}{all_in(facts)}",
+            (facts.input, "from", "to", *more),
             changed,
         ),
-        Table(f"What is the same at both points{all_in(facts)}", (facts.noun, "value", *more), kept),
+        Table(f"What is the same at both points{all_in(facts)}", (facts.input, "value", *more), kept),
     )

@@ -37,7 +37,7 @@ def title(reading: Reading, facts: Facts) -> str:
     model = reading.space.model
     what = "A model" if facts.entry is None else facts.entry.title
     pair = "" if facts.classes is None else f", {facts.classes[0]} against {facts.classes[1]}"
-    return f"{what}{pair}: {inputs(model.n_centres, 'centre')}, {inputs(model.n_inputs, facts.noun)}"
+    return f"{what}{pair}: {inputs(model.n_centres, 'centre')}, {inputs(model.n_inputs, facts.input)}"
 
 
 def warning(reading: Reading, facts: Facts) -> str:
@@ -128,6 +128,7 @@ def made_of(reading: Reading, facts: Facts) -> Part:
         "model": f"sha256 {certificate.model_digest}",
         "evidence": f"sha256 {certificate.evidence_sha256}",
         "latent thresholds": None if certificate.delta is None else _pair(model.latent_low, model.latent_high),
+        "attacker": model.domain.words or None,
         "accuracy": None if model.accuracy is None else f"{model.accuracy:.4g} of points that were held out",
         "data": facts.made_of.get("title"),
         "licence": facts.made_of.get("licence"),
