@@ -202,7 +202,9 @@ def test_what_is_not_a_number_closes_nothing(what: str, value: float) -> None:
     assert search_sets(root_nodes(inputs, attacks), attacks, 2000)[1].shape[0] > 0
 
 
-@pytest.mark.parametrize("width", [0.5, 1.0, 2.0, 6.0])
+@pytest.mark.parametrize(
+    "width", [0.5, pytest.param(1.0, marks=pytest.mark.long), pytest.param(2.0, marks=pytest.mark.long), 6.0]
+)
 def test_subnormal_amplitudes(width: float) -> None:
     """Each product of weight and variance loses up to half the smallest number, and there are many."""
     m, smallest, variance = 12, 5e-324, 1e-150
