@@ -125,6 +125,13 @@ def test_what_is_frozen_does_not_count() -> None:
     assert everything.no_attack_exists
 
 
+def test_no_bound_of_a_category_is_taken_for_proved_where_no_level_is() -> None:
+    """Among subnormal numbers the steps from level to level vanish."""
+    model = KernelExpansion([[0.2, 0.2], [0.8, 0.7]], [1e-321, -1e-321], 0.3, [0, 0], [1, 1])
+    certificate = certify(model.restrict(categories={"kind": [0, 1]}))
+    assert certificate.upper_bound[0] >= np.ptp(model.latent(np.eye(2))) > 0.0
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_a_limit_is_bounded_to_the_tolerance(share: float) -> None:
     model = random_model(5, 4, 0.6, 5)

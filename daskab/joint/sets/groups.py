@@ -104,6 +104,8 @@ def _least_level(roots: Iterator[Root], attained: float, most: float, rtol: floa
             last, level, step = level, min(level + step, most), 2.0 * step
             proved, n = (True, 0) if level >= most else _proved(root, level, budget - used)
             used += n
+        if not (proved or level >= most):
+            return most, used  # among subnormal numbers a step may be 0, and leads nowhere
         for _ in range(HALVINGS if last < level else 0):
             middle = 0.5 * (last + level)
             proved, n = _proved(root, middle, budget - used)
