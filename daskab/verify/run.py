@@ -128,8 +128,10 @@ def check_witnesses(
     for d in inputs.tolist():
         x, x_prime = certificate.witnesses.pair(d)
         change = balls.latent(x_prime) - balls.latent(x)
-        attains = balls.at_least(change, certificate.attained[d])
-        if not (one_change(model, d, x, x_prime) and attains and balls.at_most(change, certificate.upper_bound[d])):
+        # That 0 is attained needs no pair; and no ball tells that a point and itself are exactly 0 apart.
+        attains = certificate.attained[d] == 0.0 or balls.at_least(change, certificate.attained[d])
+        within = np.array_equal(x, x_prime) or balls.at_most(change, certificate.upper_bound[d])
+        if not (one_change(model, d, x, x_prime) and attains and within):
             wrong.append(names[d])
     said = f"{inputs.size} of {len(names)} in ball arithmetic: each attains its value and no more than its bound"
     if wrong:

@@ -75,6 +75,15 @@ def test_a_sound_run_passes_and_is_left_as_it_is(share: float, run: Path) -> Non
     assert snapshot(run) == before
 
 
+def test_inputs_that_cannot_change_are_no_failure(tmp_path: Path) -> None:
+    """Their pair is a point and itself, of which ball arithmetic cannot tell that it is exactly 0 apart."""
+    first, second, *_ = MODEL.input_names
+    model = MODEL.restrict(frozen=[first], values={second: [MODEL.upper[1]]})
+    outcome = ask(model, ADAPTIVE, tmp_path)
+    assert outcome.certificate.upper_bound[:2].tolist() == [0.0, 0.0]
+    assert failed(outcome.folder) == set()
+
+
 def test_an_edited_certificate_fails(run: Path) -> None:
     path = run / "certificate.json"
     path.write_text(path.read_text().replace('"complete":', '"complete" :'))
