@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import pairs_of, restricted_models
 
-from daskab import KernelExpansion, certify
+from daskab import KernelExpansion, attack_points, certify
 from daskab.attack.within import Within
 from daskab.bound.scaled import Scaled
 
@@ -166,6 +166,17 @@ def test_joint_searches_know_of_limits_and_groups() -> None:
     assert (limited.inputs_required or 31) > plain.inputs_required
     assert grouped.inputs_required is not None
     assert grouped.inputs_required < plain.inputs_required
+
+
+def test_points_are_moved_no_farther_than_they_may() -> None:
+    """To the bit: what is clipped to a limit may lie beyond it once it is added."""
+    rng = np.random.default_rng(5)
+    model = random_model(5, 6, 0.8, 8, max_change=dict.fromkeys(range(4), 0.3), values={4: [0.0, 0.4, 1.0]})
+    given_points = model.domain.nearest(rng.random((60, 6)))
+    attacked = attack_points(model, given_points)
+    assert np.count_nonzero(attacked.n_inputs) > 5
+    for x, x_prime in zip(given_points, attacked.points, strict=True):
+        assert model.domain.allows(x, x_prime)
 
 
 @settings(max_examples=15)

@@ -57,7 +57,7 @@ def once(model: KernelExpansion, slices: int = 5) -> np.ndarray:
     return nodes[:, BOUND].reshape(d, -1).max(axis=1)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(model=models(max_centres=8, max_inputs=6))
 def test_an_enhanced_bound_is_never_larger(model: KernelExpansion) -> None:
     plain = certify(model, method="fixed", slices=3)

@@ -228,10 +228,8 @@ class _Attack:
             self.moved, self.point[j] = fewer, self.start[j]
 
     def _as_given_but(self, moved: Flags) -> Array:
-        domain = self.model.domain
-        there = domain.nearest(to_model_units(self.model, self.point))
-        within = np.clip(there, self.given - domain.max_change, self.given + domain.max_change)
-        return np.where(moved & ~domain.frozen, np.where(domain.limited, within, there), self.given)
+        there = np.where(moved, to_model_units(self.model, self.point), self.given)
+        return self.model.domain.reconciled(self.given, there, np.flatnonzero(moved).tolist())[1]
 
     def _passed(self, moved: Flags) -> bool:
         """Whether the other threshold is, whatever the rounding."""

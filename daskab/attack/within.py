@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 
 AHEAD = 0.02  #: of the thresholds' distance: aiming beyond them keeps both ends' slopes alive
 SHORT = 3  #: sweeps while the set still grows
+BUDGET = 6e9  #: multiplications, about, after which nothing new is tried (some 10 s)
 
 
 class Within:
@@ -39,6 +40,7 @@ class Within:
         points = start_points(self.scaled.centres, self.scaled.amplitudes, self.scaled.width, starts, seed)
         self.starts = self._scaled(model.domain.nearest(to_model_units(model, points)))
         self.changes = [blocks_of(self.states, inputs) for inputs in model.domain.changes]
+        self.spent = 0.0
 
     def best_pair(self, inputs: tuple[int, ...]) -> tuple[Array, Array]:
         """The best pair of points (D,) of the domain found, in the model's units, that differ in these inputs."""
@@ -64,6 +66,8 @@ class Within:
             found = self._from_start(start, low - self.model.constant, high - self.model.constant, best)
             if found is not None:
                 best = found
+            if self.spent > BUDGET:
+                break
         return best
 
     def in_domain(self, x: Array, x_prime: Array, inputs: Sequence[int]) -> tuple[Array, Array]:
@@ -92,6 +96,8 @@ class Within:
         while dropped and witness is not None:
             best, dropped = witness, False
             for c in list(chosen):
+                if self.spent > BUDGET:
+                    return witness
                 fewer = [k for k in chosen if k != c]
                 a, b = self._without(x, x_prime, fewer)
                 found = self._try(a, b, fewer, aims, SWEEPS)
@@ -116,6 +122,7 @@ class Within:
             return None
         moved = np.any([self.changes[c] for c in chosen], axis=0)
         inputs = [j for c in chosen for j in self.model.domain.changes[c]]
+        self.spent += 4.0 * sweeps * self.states.bumps.size
         settle(self.states, moved, x, x_prime, *aims, sweeps)
         if sweeps > SHORT:
             polish(self.states, moved, x, x_prime, *aims)

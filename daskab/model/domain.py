@@ -240,24 +240,32 @@ def restricted(
     at_most_one: bool,
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a domain that is told in words; see `KernelExpansion.restrict`."""
+    limits = _once("max_change", [(place_of(g, names), g) for g in _told("max_change", max_change)], names)
+    still = _once("frozen", [(place_of(g, names), g) for g in _told("frozen", frozen)], names)
     most = np.full(lower.size, np.inf)
-    for given, limit in max_change.items():
-        j = place_of(given, names)
-        most[j] = float(numbers(f"max_change of {names[j]}", limit, shape=()))
-    for given in frozen:
-        most[place_of(given, names)] = 0.0
-    listed = {place_of(g, names): numbers(f"values of {g}", v, ndim=1) for g, v in values.items()}
-    for given in integers:
-        j = place_of(given, names)
-        own = np.arange(np.ceil(lower[j]), np.floor(upper[j]) + 1.0) if upper[j] - lower[j] <= MOST_INTEGERS else ()
-        listed[j] = np.asarray(own, dtype=np.float64)
-        if not len(own):
+    for j, given in limits:
+        most[j] = float(numbers(f"max_change of {names[j]}", max_change[given], shape=()))
+    for j, _ in still:
+        most[j] = 0.0
+    told = [(place_of(g, names), g) for g in _told("values", values)]
+    whole = [(place_of(g, names), g) for g in _told("integers", integers)]
+    _once("values, integers", [*told, *whole], names)
+    listed = {j: numbers(f"values of {names[j]}", values[given], ndim=1) for j, given in told}
+    for j, own in listed.items():
+        if not own.size:
+            raise ModelError(f"values: none are given for input {names[j]}")
+    for j, _ in whole:
+        few = upper[j] - lower[j] <= MOST_INTEGERS
+        listed[j] = np.arange(np.ceil(lower[j]), np.floor(upper[j]) + 1.0) if few else np.empty(0)
+        if not listed[j].size:
             raise ModelError(f"integers: input {names[j]} has none, or over {MOST_INTEGERS}, in its box")
-    kinds = [(name, inputs, "free") for name, inputs in groups.items()]
-    kinds += [(name, inputs, ONE_HOT[at_most_one]) for name, inputs in categories.items()]
+    kinds = [(name, groups[name], "free") for name in _told("groups", groups)]
+    kinds += [(name, categories[name], ONE_HOT[at_most_one]) for name in _told("categories", categories)]
+    for name in set(groups) & set(categories):
+        raise ModelError(f"groups, categories: {name!r} is the name of one of each")
     group_of = np.full(len(names), -1, dtype=np.int64)
     for k, (name, inputs, _) in enumerate(kinds):
-        for given in inputs:
+        for given in _told(f"groups: {name}", inputs):
             j = place_of(given, names)
             if group_of[j] >= 0:
                 raise ModelError(f"groups: input {names[j]} is in {kinds[group_of[j]][0]} and in {name}")
@@ -273,6 +281,24 @@ def restricted(
     return out
 
 
+def _told(what: str, given: Iterable[Any]) -> list[Any]:
+    """What is given, as a list: a text is no list of its letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ModelError(f"{what}: {given!r} is no list of inputs")
+    if what in ("max_change", "values", "groups", "categories") and not isinstance(given, Mapping):
+        raise ModelError(f"{what}: {given!r} does not say what is meant for which input or group")
+    return list(given)
+
+
+def _once(what: str, places: list[tuple[int, Any]], names: Sequence[str]) -> list[tuple[int, Any]]:
+    """The places, if none is there twice: of two things that are told only one could hold."""
+    seen = [j for j, _ in places]
+    for j in seen:
+        if seen.count(j) > 1:
+            raise ModelError(f"{what}: input {names[j]} is told twice")
+    return places
+
+
 def place_of(given: Input, names: Sequence[str]) -> int:
     """The place of an input that is given by name or place."""
     if isinstance(given, str):
@@ -286,6 +312,9 @@ def place_of(given: Input, names: Sequence[str]) -> int:
 
 def _groups(arrays: Mapping[str, Any], d: int) -> tuple[Group, ...]:
     if "group_of" not in arrays:
+        for name in ("group_kind", "group_names"):
+            if np.size(arrays.get(name, ())):
+                raise ModelError(f"{name}: given without group_of")
         return ()
     names = [str(name) for name in np.atleast_1d(arrays.get("group_names", ()))]
     kinds = [str(kind) for kind in np.atleast_1d(arrays.get("group_kind", ["free"] * len(names)))]

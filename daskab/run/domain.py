@@ -72,6 +72,8 @@ class DomainOptions(Section):
         units = _Units(model)
         names = set(model.input_names)
         values = {name: units.scaled(name, given) for name, given in self.values.items() if name in names}
+        for name in sorted(self.values.keys() & set(self.integers)):
+            raise JobError(f"domain: values, integers: input {name} is told twice")
         values |= {name: units.integers(name) for name in self.integers if name in names}
         known = _known_values(data.entry) if self.known_values and data is not None and data.pool is None else {}
         values |= {name: units.scaled(name, v) for name, v in known.items() if name in names and name not in values}

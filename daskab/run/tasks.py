@@ -41,6 +41,10 @@ GROUPS = ("bound", "attained", "used", "witness", "witness_to")
 """What is stored of a group by its task, in order."""
 
 
+CATEGORY_NODES = 20_000
+"""Budget of a category where slices are fixed, which says nothing of what has none."""
+
+
 class Work(NamedTuple):
     """What a task wrote and how much it did."""
 
@@ -190,7 +194,8 @@ def bound_one_group(space: Workspace, task: Task) -> Work:
     if q.method != "adaptive" and group.kind == "free":
         bound, used = float(most[0]), 0
     elif group.kind != "free":
-        bound, used = bound_category(s, group, attained, float(most[0]), rtol, q.node_budget)
+        budget = q.node_budget or CATEGORY_NODES
+        bound, used = bound_category(s, group, attained, float(most[0]), rtol, budget)
     else:
         bound, used = bound_free_group(space, group, attained, alone, within)
     found = (np.array([bound]), np.array([attained]), np.array([float(used)]), x[None], x_prime[None])

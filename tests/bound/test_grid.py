@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import weighted_nodes
 
@@ -86,6 +86,7 @@ def random_node(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
     return weights, centres, width
 
 
+@settings(max_examples=20)
 @given(node=weighted_nodes(), seed=st.integers(0, 2**32 - 1), spacing=st.sampled_from([0.03, 0.1, 0.7, 5.0]))
 def test_no_point_of_the_box_exceeds_the_bound(node: Node, seed: int, spacing: float) -> None:
     weights, centres, width = without(node)

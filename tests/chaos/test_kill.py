@@ -159,8 +159,9 @@ def test_killed_again_and_again(job: Path, undisturbed: bytes, tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("signum", "code", "whole_group"),
-    [pytest.param(signal.SIGINT, 130, True, marks=pytest.mark.long), (signal.SIGTERM, 143, False)],
+    [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)],
 )
+@pytest.mark.long
 def test_workers_end_with_their_client(
     signum: int, code: int, whole_group: bool, job: Path, undisturbed: bytes, tmp_path: Path
 ) -> None:

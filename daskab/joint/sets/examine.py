@@ -27,7 +27,7 @@ from daskab.joint.sets.moves import (
     sort_cells,
     trim,
 )
-from daskab.joint.sets.nodes import FOUND, SHARE, SPLIT, STUCK, UNEXAMINED, point_at
+from daskab.joint.sets.nodes import FIRST, FOUND, SHARE, SPLIT, STUCK, UNEXAMINED, cells_at, point_at
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,11 @@ def choose_share(node: Array, moves: Moves) -> float:
             value = climb(moves.item, CLIMB_STEPS)
         latent_in_corners(moves)
         start, end = best_corners(moves)
-        if is_attack(moves, moves.latent[0, start], moves.latent[1, end]) and is_listed(moves.item):
+        if (
+            is_attack(moves, moves.latent[0, start], moves.latent[1, end])
+            and is_listed(moves.item)
+            and is_in_reach(node, moves, start, end)
+        ):
             node[SPLIT] = FOUND
             break
         if moves.apart:
@@ -125,6 +129,21 @@ def is_listed(item: Item) -> bool:
         begin, end = item.first[j], item.first[j + 1]
         point = item.axis[POINT, j]
         if begin < end and values_from(point, item.values, begin, end) != point:
+            return False
+    return True
+
+
+@inner_kernel
+def is_in_reach(node: Array, moves: Moves, start: int, end: int) -> bool:
+    """Whether no input moves farther than it may from one corner, by its number, to another.
+
+    Where only the distance counts that is not asked: levels just above what a limit leaves take too many nodes.
+    """
+    n = moves.n
+    for k in range(n):
+        before = node[cells_at(n) + k + 2 * n * ((start >> k) & 1)]
+        after = node[cells_at(n) + n + k + 2 * n * ((end >> k) & 1)]
+        if not moves.apart and abs(after - before) > moves.reach.limit[int(node[FIRST + k])]:
             return False
     return True
 
