@@ -25,6 +25,26 @@ FEWEST, MOST = 5, 33  #: tried values of an input, its ends included
 LARGEST_TABLE = 1 << 23  #: numbers; 64 MB
 
 
+def grids_of(centres: Array, width: Array, reach: Reach) -> list[Array]:
+    """The values at which each input is tried; see `tried_values`."""
+    m, d = centres.shape
+    most = max(2, min(MOST, LARGEST_TABLE // (m * d)))
+    per_input = []
+    for j in range(d):
+        listed = reach.values[reach.first[j] : reach.first[j + 1]]
+        if listed.size:
+            per_input.append(listed)
+            continue
+        wanted = int(min(math.ceil(width[j] / SPACING) + 1, 1e6))
+        grid = np.linspace(0.0, width[j], min(most, max(FEWEST, wanted))) if width[j] > 0.0 else np.zeros(1)
+        if wanted > most:
+            inside = np.unique(np.clip(centres[:, j], 0.0, width[j]))
+            pick = np.linspace(0, inside.size - 1, min(inside.size, 2 * most)).astype(np.int64)
+            grid = np.unique(np.concatenate((grid, inside[pick])))
+        per_input.append(grid)
+    return per_input
+
+
 def tried_values(centres: Array, width: Array, reach: Reach) -> tuple[Indices, Array, Array]:
     """Values at which each input is tried, and every centre's bump there.
 
@@ -45,17 +65,7 @@ def tried_values(centres: Array, width: Array, reach: Reach) -> tuple[Indices, A
         exp(-(value - centre)^2 / 2).
     """
     m, d = centres.shape
-    most = max(2, min(MOST, LARGEST_TABLE // (m * d)))
-    per_input = []
-    for j in range(d):
-        wanted = int(min(math.ceil(width[j] / SPACING) + 1, 1e6))
-        grid = np.linspace(0.0, width[j], min(most, max(FEWEST, wanted))) if width[j] > 0.0 else np.zeros(1)
-        if wanted > most:
-            inside = np.unique(np.clip(centres[:, j], 0.0, width[j]))
-            pick = np.linspace(0, inside.size - 1, min(inside.size, 2 * most)).astype(np.int64)
-            grid = np.unique(np.concatenate((grid, inside[pick])))
-        listed = reach.values[reach.first[j] : reach.first[j + 1]]
-        per_input.append(listed if listed.size else grid)
+    per_input = grids_of(centres, width, reach)
     first = np.concatenate(([0], np.cumsum([g.size for g in per_input]))).astype(np.int64)
     values = np.concatenate(per_input)
     bumps = np.empty((values.size, m))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import inner_kernel, kernel
 from daskab._elementary import exp, exp_each
-from daskab.attack.line import tried_values
+from daskab.attack.line import grids_of
 from daskab.bound.scaled import Scaled
 from daskab.model.domain import Domain
 
@@ -47,7 +47,7 @@ class States(NamedTuple):
 def states_of(scaled: Scaled, domain: Domain) -> States:
     """Of a model whose domain is more than a box."""
     centres, width, reach = scaled.centres, scaled.width, scaled.reach
-    first, values, _ = tried_values(centres, width, reach)
+    grids = grids_of(centres, width, reach)
     blocks: list[tuple[int, ...]] = []
     per_block: list[Array] = []
     limit, free = [], []
@@ -61,7 +61,7 @@ def states_of(scaled: Scaled, domain: Domain) -> States:
             free.append(False)
             continue
         for j in inputs:
-            own, most = values[first[j] : first[j + 1]], 0.0 if domain.frozen[j] else reach.limit[j]
+            own, most = grids[j], 0.0 if domain.frozen[j] else reach.limit[j]
             if j not in domain.listed and 0.0 < most < np.inf:
                 # What is a limit apart must be among what is tried.
                 own = np.unique(np.clip(np.concatenate((own, own + most, own - most)), 0.0, width[j]))
@@ -205,7 +205,7 @@ def settle(states: States, moved: Flags, x: Array, x_prime: Array, low: float, h
     """
     m = states.amplitudes.size
     total, total_p, rest, rest_p = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    f_of, fp_of = np.empty(states.bumps.shape[0] + 1), np.empty(states.bumps.shape[0] + 1)
+    f_of, fp_of = np.empty(states.bumps.shape[0]), np.empty(states.bumps.shape[0])
     fill_totals(states, x, total)
     fill_totals(states, x_prime, total_p)
     now = np.inf
@@ -280,7 +280,7 @@ def rate(states: States, x: Array, x_prime: Array, low: float, high: float, wort
     """Fill for every block (B,) by how much a pair's score falls if its two points may differ there."""
     m = states.amplitudes.size
     total, total_p, rest, rest_p = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    f_of, fp_of = np.empty(states.bumps.shape[0] + 1), np.empty(states.bumps.shape[0] + 1)
+    f_of, fp_of = np.empty(states.bumps.shape[0]), np.empty(states.bumps.shape[0])
     fill_totals(states, x, total)
     fill_totals(states, x_prime, total_p)
     for b in range(states.limit.size):

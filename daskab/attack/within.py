@@ -66,7 +66,7 @@ class Within:
             found = self._from_start(start, low - self.model.constant, high - self.model.constant, best)
             if found is not None:
                 best = found
-            if self.spent > BUDGET:
+            if self.spent > BUDGET or (best is not None and best.n_inputs == 1):
                 break
         return best
 
@@ -92,18 +92,14 @@ class Within:
             witness = self._try(x, x_prime, chosen, aims, SHORT)
         if witness is None:
             witness = self._try(x, x_prime, chosen, aims, SWEEPS)
-        dropped = witness is not None
-        while dropped and witness is not None:
-            best, dropped = witness, False
-            for c in list(chosen):
-                if self.spent > BUDGET:
-                    return witness
-                fewer = [k for k in chosen if k != c]
-                a, b = self._without(x, x_prime, fewer)
-                found = self._try(a, b, fewer, aims, SWEEPS)
-                if found is not None and found.n_inputs < best.n_inputs:
-                    witness, chosen, x, x_prime, dropped = found, fewer, a, b, True
-                    break
+        at = 0
+        while witness is not None and len(chosen) > 1 and at < len(chosen) and self.spent <= BUDGET:
+            fewer = chosen[:at] + chosen[at + 1 :]
+            a, b = self._without(x, x_prime, fewer)
+            found = self._try(a, b, fewer, aims, SWEEPS)
+            at += 1
+            if found is not None and found.n_inputs < witness.n_inputs:
+                witness, chosen, x, x_prime, at = found, fewer, a, b, 0
         return witness
 
     def _most_worth(self, x: Array, x_prime: Array, aims: tuple[float, float], chosen: list[int]) -> int | None:
@@ -118,8 +114,6 @@ class Within:
         self, x: Array, x_prime: Array, chosen: list[int], aims: tuple[float, float], sweeps: int
     ) -> SeveralWitness | None:
         """Move the pair within the chosen changes; the witness it makes, if it makes one."""
-        if not chosen:
-            return None
         moved = np.any([self.changes[c] for c in chosen], axis=0)
         inputs = [j for c in chosen for j in self.model.domain.changes[c]]
         self.spent += 4.0 * sweeps * self.states.bumps.size
@@ -135,12 +129,10 @@ class Within:
 
     def _without(self, x: Array, x_prime: Array, chosen: list[int]) -> tuple[Array, Array]:
         """The pair with x' as x where it is not chosen to move."""
-        moved = np.any([self.changes[c] for c in chosen], axis=0) if chosen else np.zeros(self.states.limit.size, bool)
-        a, b = x.copy(), x.copy()
-        for block in np.flatnonzero(moved):
-            cols = self.states.member[self.states.begin[block] : self.states.begin[block + 1]]
-            b[cols] = x_prime[cols]
-        return a, b
+        inputs = [j for c in chosen for j in self.model.domain.changes[c]]
+        b = x.copy()
+        b[inputs] = x_prime[inputs]
+        return x.copy(), b
 
     def _scaled(self, points: Array) -> Array:
         inside = (points - self.model.lower) / self.model.lengthscale

@@ -39,7 +39,7 @@ class Scaled:
 
 
 def reach_of(model: KernelExpansion) -> Reach:
-    """The domain in scaled coordinates; limits rounded up (METHOD 2, The domain)."""
+    """The domain in scaled coordinates; limits rounded up (METHOD 1, The domain)."""
     domain, width = model.domain, (model.upper - model.lower) / model.lengthscale
     limit = domain.max_change / model.lengthscale * (1.0 + 8.0 * EPS) + 16.0 * EPS * width
     listed = [domain.listed.get(j, np.empty(0)) for j in range(model.n_inputs)]
@@ -53,3 +53,13 @@ def reach_of(model: KernelExpansion) -> Reach:
 def to_model_units(model: KernelExpansion, scaled: Array) -> Array:
     """Points in scaled coordinates (..., D) back in the model's units, never outside its box."""
     return np.clip(model.lower + scaled * model.lengthscale, model.lower, model.upper)
+
+
+def witness_pair(model: KernelExpansion, d: int, scaled: Array, end: float) -> tuple[Array, Array]:
+    """A scaled point (D,) and where its input ``d`` moves, in the model's units: bit-equal in every other input."""
+    x = to_model_units(model, scaled)
+    moved = scaled.copy()
+    moved[d] = end
+    x_prime = x.copy()
+    x_prime[d] = to_model_units(model, moved)[d]
+    return x, x_prime

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.attack.attacker import Attacker, attacker
 from daskab.attack.attained import attained_change, crosses_thresholds
-from daskab.attack.several import fewest_inputs
-from daskab.attack.single import attack_input, start_points
-from daskab.attack.within import Within
 from daskab.bound import sequences
 from daskab.bound.contributions import input_table, slice_edges
 from daskab.bound.fixed import fixed_units
@@ -31,7 +29,6 @@ from daskab.model.domain import Group
 from daskab.run.joint import PAIRS
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
-from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, worker_workspace
 
 Array = NDArray[Any]
@@ -139,20 +136,14 @@ def fill_block(space: Workspace, task: Task) -> Work:
 
 def attack_block(space: Workspace, task: Task) -> Work:
     """Best one-input change found for a block of inputs, and the pairs that attain it."""
-    q, s, model = space.plan.question, space.scaled, space.model
+    q, model = space.plan.question, space.model
     inputs = space.block(task.index)
-    within = None if model.domain.whole else Within(model, q.attack_starts, q.attack_seed)
-    starts = start_points(s.centres, s.amplitudes, s.width, q.attack_starts, q.attack_seed)
+    attacks = attacker(model, q.attack_starts, q.attack_seed)
     witness = np.empty((len(inputs), model.n_inputs))
     moved = np.empty(len(inputs))
     attained = np.empty(len(inputs))
-    best = np.empty(model.n_inputs + 1)
     for row, d in enumerate(inputs):
-        if within is None:
-            attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
-            x, x_prime = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
-        else:
-            x, x_prime = within.best_pair((d,))
+        x, x_prime = attacks.best_pair((d,))
         witness[row] = x
         moved[row] = x_prime[d]
         attained[row] = attained_change(model, x, x_prime)
@@ -170,10 +161,7 @@ def attack_several(space: Workspace, task: Task) -> Work:
     status = np.array([NOT_FOUND], dtype=np.uint8)
     strongest = np.argsort(-space.evidence.read("search/attained"), kind="stable")[: q.attack_starts]
     starts = space.evidence.read("search/witness")[strongest]
-    if space.model.domain.whole:
-        found = fewest_inputs(space.model, starts=starts, seed=q.attack_seed, n_starts=q.attack_starts)
-    else:
-        found = Within(space.model, q.attack_starts, q.attack_seed).fewest_changes(starts)
+    found = attacker(space.model, q.attack_starts, q.attack_seed).fewest_changes(starts)
     # Rounding may hide how a pair just at a threshold lies; such a pair is no witness.
     if found is not None and crosses_thresholds(space.model, found.x, found.x_prime):
         pair = np.stack([found.x, found.x_prime])
@@ -188,8 +176,8 @@ def bound_one_group(space: Workspace, task: Task) -> Work:
     q, s, model = space.plan.question, space.scaled, space.model
     group, rows = model.domain.groups[task.index], slice(task.index, task.index + 1)
     most, alone = space.evidence.read("groups/most", rows), space.evidence.read("groups/alone")
-    within, rtol = Within(model, q.attack_starts, q.attack_seed), q.rtol or 0.0
-    x, x_prime = within.best_pair(group.inputs)
+    attacks, rtol = attacker(model, q.attack_starts, q.attack_seed), q.rtol or 0.0
+    x, x_prime = attacks.best_pair(group.inputs)
     attained = attained_change(model, x, x_prime)
     if q.method != "adaptive" and group.kind == "free":
         bound, used = float(most[0]), 0
@@ -197,7 +185,7 @@ def bound_one_group(space: Workspace, task: Task) -> Work:
         budget = q.node_budget or CATEGORY_NODES
         bound, used = bound_category(s, group, attained, float(most[0]), rtol, budget)
     else:
-        bound, used = bound_free_group(space, group, attained, alone, within)
+        bound, used = bound_free_group(space, group, attained, alone, attacks)
     found = (np.array([bound]), np.array([attained]), np.array([float(used)]), x[None], x_prime[None])
     for name, values in zip(GROUPS, found, strict=True):
         space.evidence.write(f"groups/{name}", rows, values)
@@ -206,7 +194,7 @@ def bound_one_group(space: Workspace, task: Task) -> Work:
 
 
 def bound_free_group(
-    space: Workspace, group: Group, attained: float, alone: Array, within: Within
+    space: Workspace, group: Group, attained: float, alone: Array, attacks: Attacker
 ) -> tuple[float, int]:
     """Bound a group by searches of its parts, one after the other as on a path that changes them in turn."""
     q = space.plan.question
@@ -214,7 +202,7 @@ def bound_free_group(
     total, used = 0.0, 0
     for part in parts:
         if len(parts) > 1:
-            attained = attained_change(space.model, *within.best_pair(part))
+            attained = attained_change(space.model, *attacks.best_pair(part))
         most = float(largest_sums(alone[list(part)], towards=np.inf)[-1])
         bound, n = bound_group(space.scaled, part, attained, most, q.rtol or 0.0, q.node_budget - used)
         total, used = float(largest_sums([total, bound], towards=np.inf)[-1]), used + n

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab.attack.attained import attained_change
-from daskab.bound.scaled import to_model_units
+from daskab.bound.scaled import witness_pair
 from daskab.bound.sequences import place
 from daskab.run.certificate import Witnesses
 from daskab.run.records import Record, Task
@@ -46,8 +46,7 @@ def met_in_round(
         for row in space.evidence.read_rows(f"rounds/{number}/found", task.index):
             d = place(int(row[-1]), space.plan.n_sequences)[0]
             pair = path_pair(space, d, row)
-            if not space.model.domain.whole:
-                pair = space.model.domain.reconciled(*pair, [d])
+            pair = space.model.domain.reconciled(*pair, [d])
             change = attained_change(space.model, *pair)
             if change > attained[d]:
                 attained[d], x[d], moved_to[d] = change, pair[0], pair[1][d]
@@ -57,14 +56,4 @@ def met_in_round(
 def path_pair(space: Workspace, d: int, row: Array) -> tuple[Array, Array]:
     """The two points, in the model's units, of a path that `refine_nodes` found."""
     start, end, others = row[1], row[2], row[3:-1]
-    return witness_pair(space, d, np.insert(others, d, start), end)
-
-
-def witness_pair(space: Workspace, d: int, scaled: Array, end: float) -> tuple[Array, Array]:
-    """A scaled point (D,) and where its input ``d`` moves, as two points bit-equal in every other input."""
-    x = to_model_units(space.model, scaled)
-    moved = scaled.copy()
-    moved[d] = end
-    x_prime = x.copy()
-    x_prime[d] = to_model_units(space.model, moved)[d]
-    return x, x_prime
+    return witness_pair(space.model, d, np.insert(others, d, start), end)

@@ -15,10 +15,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.attack.attacker import attacker
 from daskab.attack.attained import attained_change, crosses_thresholds
-from daskab.attack.several import fewest_inputs
-from daskab.attack.single import attack_input, start_points
-from daskab.attack.within import Within
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.files import copy_here
 from daskab.model.expansion import KernelExpansion
@@ -30,7 +28,6 @@ from daskab.run.lease import LEASE, LOCK
 from daskab.run.plan import numerics
 from daskab.run.queue import answer
 from daskab.run.records import Assignment, Failure, Record, recorded
-from daskab.run.witnesses import witness_pair
 from daskab.run.workspace import Workspace, open_workspace
 from daskab.verify.balls import Balls
 from daskab.verify.checks import Check
@@ -162,22 +159,14 @@ def one_change(model: KernelExpansion, c: int, x: Array, x_prime: Array) -> bool
 
 def check_other_attacks(space: Workspace, certificate: Certificate, rng: np.random.Generator, seed: int) -> Check:
     """Whether attacks from other starting points stay below what is certified."""
-    s, model = space.scaled, space.model
-    names, whole = certificate.input_names, model.domain.whole
+    model, names = space.model, certificate.input_names
     inputs = np.sort(rng.permutation(len(names))[:MOST_ATTACKED])
-    starts = start_points(s.centres, s.amplitudes, s.width, STARTS, seed + 1)
-    within = None if whole else Within(model, STARTS, seed + 1)
-    best = np.empty(model.n_inputs + 1)
+    attacks = attacker(model, STARTS, seed + 1)
     for d in inputs.tolist():
-        if within is None:
-            attack_input(s.centres, s.amplitudes, s.width, d, starts, best)
-            pair = witness_pair(space, d, best[: model.n_inputs], best[model.n_inputs])
-        else:
-            pair = within.best_pair(model.domain.changes[d])
-        if attained_change(model, *pair) > certificate.upper_bound[d]:
+        if attained_change(model, *attacks.best_pair(model.domain.changes[d])) > certificate.upper_bound[d]:
             return Check("other attacks", False, f"input {names[d]} attains more than its bound")
     if model.delta is not None:
-        found = within.fewest_changes() if within else fewest_inputs(model, seed=seed + 1, n_starts=STARTS)
+        found = attacks.fewest_changes()
         certified = len(names) + 1 if certificate.no_attack_exists else certificate.inputs_required or 0
         if found is not None and found.n_inputs < certified and crosses_thresholds(model, found.x, found.x_prime):
             return Check("other attacks", False, f"one changes {found.n_inputs} inputs where {certified} are certified")
