@@ -1,4 +1,4 @@
-"""How far inputs may move and which values they may have, as the kernels see it (METHOD 2, The domain)."""
+"""How far inputs may move and which values they may have, as the kernels see it (METHOD 1, The domain)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_nodes_majorant_lies_above_all_its_pairs(model: KernelExpansion, seed:
     moved = rng.choice(width.size, n, replace=False)
     d[moved] = width[moved] * (rng.choice([-1.0, 1.0], n) if rng.random() < 0.5 else rng.uniform(-1, 1, n))
     y = 0.5 * width + (rng.random(width.size) - 0.5) * (width - np.abs(d))
-    work = rows.pairs_of(*attacks)
+    work = rows.pairs_of(attacks)
     node = root_node(attacks)[0]
     # A part of the root around the pair.
     k, m = work.cuts.shape[0], model.n_centres
@@ -106,7 +106,7 @@ def test_a_nodes_majorant_lies_above_all_its_pairs(model: KernelExpansion, seed:
 def test_gains_are_the_maximum_over_moves_and_midpoints(seed: int) -> None:
     rng = np.random.default_rng(seed)
     width = rng.random(5) * 2.0
-    work = rows.pairs_of(rng.random((2, 5)), np.array([1.0, -1.0]), width, free_reach(5), 1.0, 1.0, 2, False)
+    work = rows.pairs_of(Attacks(rng.random((2, 5)), np.array([1.0, -1.0]), width, free_reach(5), 1.0, 1.0, 2, False))
     work.axis[rows.PULL] = rng.normal(size=5) * 3.0
     work.axis[rows.ARM] = rng.normal(size=5)
     work.axis[rows.REFERENCE] = rng.normal(size=5)
@@ -134,7 +134,7 @@ def test_gains_are_the_maximum_over_moves_and_midpoints(seed: int) -> None:
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 41))
 def test_the_largest_gains_come_first(gains: list[int], n: int) -> None:
     d = len(gains)
-    work = rows.pairs_of(np.zeros((1, d)), np.ones(1), np.ones(d), free_reach(d), 1.0, 1.0, 1, False)
+    work = rows.pairs_of(Attacks(np.zeros((1, d)), np.ones(1), np.ones(d), free_reach(d), 1.0, 1.0, 1, False))
     work.gain[:] = gains
     wanted = sorted(gains, reverse=True)[:n]
     assert select_largest(work, n) == sum(wanted)

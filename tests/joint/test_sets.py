@@ -81,7 +81,7 @@ def test_no_move_inside_the_cells_exceeds_all_corners(model: KernelExpansion, se
     n = int(rng.integers(1, min(3, model.n_inputs) + 1))
     inputs = np.sort(rng.choice(model.n_inputs, n, replace=False))
     attacks = Attacks.of(model, n)
-    moves = moves_of(*attacks)
+    moves = moves_of(attacks)
     node = root_nodes(inputs[None], attacks)[0]
     size = rng.choice([1.0, 0.3, 0.01])
     cells = node[cells_at(n) : cells_at(n) + 4 * n].reshape(2, 2, n)

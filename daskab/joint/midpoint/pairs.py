@@ -15,6 +15,7 @@ from daskab._compile import inner_kernel, kernel
 from daskab.bound.item import between_centres, n_directions
 from daskab.bound.reach import Reach
 from daskab.bound.rounding import EPS
+from daskab.joint.attacks import Attacks
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,19 +89,15 @@ def most_of_s(arm: float, width: float) -> float:
 
 
 @kernel
-def pairs_of(
-    centres: Array, amplitudes: Array, width: Array, reach: Reach, high: float, low: float, most: int, apart: bool
-) -> Pairs:
-    """Set up the pairs of a scaled model (M, D), (M,), (D,) that ``most`` changes or fewer lie between.
-
-    Both thresholds count, so ``apart`` is not asked for.
-    """
+def pairs_of(attacks: Attacks) -> Pairs:
+    """Set up the pairs that may be one of the attacks, each by both thresholds."""
+    centres, width, reach = attacks.centres, attacks.width, attacks.reach
     m, d = centres.shape
     k = n_directions(m, d)
     pairs = Pairs(
-        high,
-        low,
-        most,
+        attacks.high,
+        attacks.low,
+        attacks.most,
         centres,
         np.empty((m, d)),
         np.zeros((k, d)),
@@ -122,7 +119,7 @@ def pairs_of(
         pairs.axis[WIDTH, j] = width[j]
         pairs.axis[SHARE, j] = min(reach.limit[j] / width[j], 1.0) if width[j] > 0.0 else 0.0
     for i in range(m):
-        pairs.term[AMPLITUDE, i] = amplitudes[i]
+        pairs.term[AMPLITUDE, i] = attacks.amplitudes[i]
         for j in range(d):
             pairs.arm[i, j] = centres[i, j] - 0.5 * width[j]
             pairs.term[ARMS, i] += most_of_s(pairs.arm[i, j], width[j])

@@ -25,7 +25,7 @@ def can_search(n_centres: int, n_inputs: int) -> bool:
 def root_node(attacks: Attacks) -> Array:
     """The node (1, node width) that holds every pair of points."""
     node = np.empty((1, node_width(attacks.centres.shape[0], n_directions(*attacks.centres.shape))))
-    set_root(node[0], pairs_of(*attacks))
+    set_root(node[0], pairs_of(attacks))
     return node
 
 
@@ -44,7 +44,7 @@ def search_nodes(nodes: Array, attacks: Attacks, allowance: int) -> tuple[Array,
     open_nodes : (n_open, node width) what is still open, in order. Every attack in the given nodes lies in one of
         them, and changes more inputs than its column EXCLUDED says.
     """
-    pairs = pairs_of(*attacks)
+    pairs = pairs_of(attacks)
     frontier = frontier_of(allowance, nodes.shape[1])
     used = np.empty(nodes.shape[0])
     parts = [nodes[:0].copy()]

@@ -112,7 +112,8 @@ def choose_share(node: Array, moves: Moves) -> float:
         if (
             is_attack(moves, moves.latent[0, start], moves.latent[1, end])
             and is_listed(moves.item)
-            and is_in_reach(node, moves, start, end)
+            # Levels just above what a limit leaves would take too many nodes.
+            and (moves.apart or is_in_reach(node, moves, start, end))
         ):
             node[SPLIT] = FOUND
             break
@@ -135,15 +136,12 @@ def is_listed(item: Item) -> bool:
 
 @inner_kernel
 def is_in_reach(node: Array, moves: Moves, start: int, end: int) -> bool:
-    """Whether no input moves farther than it may from one corner, by its number, to another.
-
-    Where only the distance counts that is not asked: levels just above what a limit leaves take too many nodes.
-    """
+    """Whether no input moves farther than it may from one corner, by its number, to another."""
     n = moves.n
     for k in range(n):
         before = node[cells_at(n) + k + 2 * n * ((start >> k) & 1)]
         after = node[cells_at(n) + n + k + 2 * n * ((end >> k) & 1)]
-        if not moves.apart and abs(after - before) > moves.reach.limit[int(node[FIRST + k])]:
+        if abs(after - before) > moves.reach.limit[int(node[FIRST + k])]:
             return False
     return True
 

@@ -19,9 +19,10 @@ from daskab.model.domain import Group
 Array = NDArray[np.float64]
 
 STEPS = 24
-"""Levels tried above the first, each twice as far from it as the last; that many halvings then come back."""
+"""Levels tried above the first, at most, each step twice as long as the last."""
 
 HALVINGS = 4
+"""Of the last step, back towards what was not proved."""
 
 ALLOWANCE = 5000
 """Nodes for one level of one root."""

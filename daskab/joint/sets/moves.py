@@ -14,6 +14,7 @@ from daskab.bound.item import POINT, WEIGHT, Item, fill_others, item_space
 from daskab.bound.nodes import bulge, load_box, trim_box
 from daskab.bound.reach import Reach, hull_of
 from daskab.bound.rounding import EPS
+from daskab.joint.attacks import Attacks
 from daskab.joint.sets.nodes import FIRST, box_at, cells_at
 
 Array = NDArray[np.float64]
@@ -49,20 +50,19 @@ LOWER, UPPER, EITHER = range(3)
 
 
 @kernel
-def moves_of(
-    centres: Array, amplitudes: Array, width: Array, reach: Reach, high: float, low: float, n: int, apart: bool
-) -> Moves:
-    """Allocate for sets of ``n`` inputs of a scaled model (M, D), (M,), (D,)."""
-    m, d = centres.shape
+def moves_of(attacks: Attacks) -> Moves:
+    """Allocate for the sets of as many inputs as the attacks may change."""
+    m, d = attacks.centres.shape
+    n, reach = attacks.most, attacks.reach
     return Moves(
-        centres,
-        amplitudes,
-        width,
+        attacks.centres,
+        attacks.amplitudes,
+        attacks.width,
         reach,
-        high,
-        low,
+        attacks.high,
+        attacks.low,
         n,
-        apart,
+        attacks.apart,
         item_space(m, d - n, 1, 0.0, np.inf, reach.values, reach.values.size),
         np.empty(d - n, dtype=np.int64),
         np.empty((n, m)),

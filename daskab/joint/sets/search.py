@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 
 def root_nodes(sets: Ints, attacks: Attacks) -> Array:
     """The node (1 a set, node width) of every set (number of sets, ``attacks.most``) that holds all its moves."""
-    moves = moves_of(*attacks)
+    moves = moves_of(attacks)
     m, d = attacks.centres.shape
     nodes = np.empty((sets.shape[0], node_width(m, d, attacks.most)))
     for node, inputs in zip(nodes, sets, strict=True):
@@ -55,7 +55,7 @@ def search_sets(nodes: Array, attacks: Attacks, allowance: int) -> tuple[Array, 
     open_nodes : (n_open, node width) what is still open, in order. Every attack in the given nodes lies in one of
         them. A node whose column SPLIT is FOUND holds an attack, as far as can be told without regard to rounding.
     """
-    moves = moves_of(*attacks)
+    moves = moves_of(attacks)
     frontier = frontier_of(allowance, nodes.shape[1])
     used = np.empty(nodes.shape[0])
     parts = [nodes[:0].copy()]
