@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -191,3 +192,9 @@ def _labelled(entry: Entry, X: NDArray[np.float64], codes: NDArray[Any], in_file
 def pixel_names(rows: int, columns: int) -> tuple[str, ...]:
     """Pixels are called after row and column."""
     return tuple(f"r{r}c{c}" for r in range(rows) for c in range(columns))
+
+
+def pixel_place(name: str) -> tuple[int, int] | None:
+    """Row and column of a pixel by its name; None of what is called otherwise."""
+    found = re.fullmatch(r"r(\d{1,4})c(\d{1,4})", name)
+    return None if found is None else (int(found[1]), int(found[2]))

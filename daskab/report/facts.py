@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from daskab.datasets.readers import pixel_place
 from daskab.datasets.registry import Entry, known
 from daskab.model.expansion import KernelExpansion
+from daskab.model.provenance import made_of, zero_and_one
+from daskab.run.models import noun_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-PIXEL = re.compile(r"r(\d{1,4})c(\d{1,4})")
 MOST_PIXELS = 1_000_000
 
 
@@ -85,8 +85,8 @@ class Facts:
 
 def facts_of(model: KernelExpansion) -> Facts:
     """Read a model's provenance; what another program wrote there counts for nothing."""
-    made_of = _made_of(model)
-    data = made_of.get("data")
+    said = made_of(model.provenance)
+    data = said.get("data")
     data = data if isinstance(data, dict) else {}
     entry = known().get(str(data.get("source")))
     pair = data.get("classes")
@@ -95,12 +95,12 @@ def facts_of(model: KernelExpansion) -> Facts:
     unit_of = {} if entry is None else {name: c.unit for c in entry.columns for name in c.names}
     every = entry.columns[0].unit if entry is not None and entry.image is not None else ""
     return Facts(
-        made_of=made_of,
+        made_of=said,
         entry=entry,
         classes=classes,
-        noun="group" if model.domain.groups else "input" if pixels is None else "pixel",
+        noun=noun_of(model, "input" if pixels is None else "pixel"),
         pixels=pixels,
-        zero_and_one=_zero_and_one(made_of, model.n_inputs),
+        zero_and_one=zero_and_one(said, model.n_inputs),
         units=tuple(unit_of.get(name, every) for name in model.input_names),
     )
 
@@ -110,8 +110,8 @@ def pixels_of(names: tuple[str, ...], shape: tuple[int, int] | None = None) -> P
 
     Where its ``shape`` is not known, the smallest square they fit in: pixels at the border may have been left out.
     """
-    found = [PIXEL.fullmatch(name) for name in names]
-    places = np.array([(int(m[1]), int(m[2])) for m in found if m is not None], dtype=np.int64).reshape(-1, 2)
+    found = [pixel_place(name) for name in names]
+    places = np.array([place for place in found if place is not None], dtype=np.int64).reshape(-1, 2)
     if len(places) < len(names) or len(np.unique(places, axis=0)) < len(names):
         return None
     if shape is None or np.any(places >= shape):
@@ -124,19 +124,3 @@ def _shape(data: dict[str, Any], entry: Entry | None) -> tuple[int, int] | None:
     if entry is None or entry.image is None:
         return None
     return (pool, pool) if isinstance(pool, int) and pool > 0 else entry.image
-
-
-def _made_of(model: KernelExpansion) -> dict[str, Any]:
-    try:
-        made_of = json.loads(model.provenance or "")
-    except ValueError:
-        return {}
-    return made_of if isinstance(made_of, dict) else {}
-
-
-def _zero_and_one(made_of: dict[str, Any], n_inputs: int) -> Array | None:
-    try:
-        span = np.asarray(made_of.get("zero_and_one"), dtype=np.float64)
-    except (ValueError, TypeError):
-        return None
-    return span if span.shape == (2, n_inputs) and bool(np.all(np.isfinite(span))) else None

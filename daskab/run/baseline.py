@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from daskab.files import make_folder, reaching, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.linear import LinearModel
 from daskab.model.npz import load_linear_model, save_model
+from daskab.model.provenance import made_of
 from daskab.run.certificate import Certificate
 from daskab.run.data import prepared
 from daskab.run.job import Baseline, Job
@@ -81,17 +81,17 @@ def baselines_beside(run: Path, model: KernelExpansion) -> Iterator[CertifiedBas
             continue
         if _fitted_to(found.provenance) == same:
             certificate = certify_linear(found)
-            options = json.loads(found.provenance or "")["model"]
+            options = made_of(found.provenance)["model"]
             name = f"{options.get('kind')}, C = {options.get('C')}"
             yield CertifiedBaseline(name, found, certificate, runs / "baselines" / f"{certificate.run_id}.json")
 
 
 def _fitted_to(provenance: str | None) -> tuple[object, object, object] | None:
     """What a fit has in common with its baseline; None where its provenance does not say."""
+    said = made_of(provenance)
     try:
-        made_of = json.loads(provenance or "")
-        return made_of["data"], made_of["model"]["percentile"], made_of["versions"]
-    except (ValueError, TypeError, LookupError):
+        return said["data"], said["model"]["percentile"], said["versions"]
+    except (TypeError, LookupError):
         return None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -11,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from daskab.datasets.readers import pixel_place
 from daskab.datasets.registry import Entry
 from daskab.errors import JobError, ModelError
 from daskab.model.expansion import KernelExpansion
+from daskab.model.provenance import made_of, zero_and_one
 from daskab.run.data import DataOptions
 from daskab.run.sections import Count, Section, wrong
 
 Array = NDArray[np.float64]
-
-PIXEL = re.compile(r"r(\d+)c(\d+)")
 
 Inputs = Annotated[tuple[str, ...], Field(strict=False)]
 Numbers = Annotated[tuple[float, ...], Field(strict=False, min_length=1)]
@@ -104,36 +102,29 @@ class _Units:
 
     def __init__(self, model: KernelExpansion) -> None:
         self.model = model
-        try:
-            made_of = json.loads(model.provenance or "{}")
-        except ValueError:
-            made_of = {}
-        span = made_of.get("zero_and_one") if isinstance(made_of, dict) else None
-        d = model.n_inputs
-        ends = np.stack([np.zeros(d), np.ones(d)]) if span is None else np.asarray(span, dtype=np.float64)
-        self.zero: Array = ends[0]
-        self.one: Array = ends[1]
+        span = zero_and_one(made_of(model.provenance), model.n_inputs)
+        zero, one = (np.zeros(model.n_inputs), np.ones(model.n_inputs)) if span is None else span
+        self.zero: Array = zero
+        # An input that is always the same is left at that.
+        self.width: Array = np.where(one > zero, one - zero, 1.0)
 
     def scaled(self, name: str, given: Iterable[float]) -> Array:
         """Values in the model's units, those within a rounding of an edge at it."""
         j = self.model.input_names.index(name)
-        values: Array = (np.asarray(tuple(given), dtype=np.float64) - self.zero[j]) / self._width(j)
+        values: Array = (np.asarray(tuple(given), dtype=np.float64) - self.zero[j]) / self.width[j]
         for edge in (self.model.lower[j], self.model.upper[j]):
             values = np.where(np.abs(values - edge) <= 1e-12 * (1.0 + abs(edge)), edge, values)
         return values
 
     def change(self, name: str, given: float) -> float:
         """A change in the model's units."""
-        return given / self._width(self.model.input_names.index(name))
+        return float(given / self.width[self.model.input_names.index(name)])
 
     def integers(self, name: str) -> Array:
         """The whole numbers of the data that lie in the box."""
         j = self.model.input_names.index(name)
-        low, high = (self.zero[j] + edge * self._width(j) for edge in (self.model.lower[j], self.model.upper[j]))
+        low, high = (self.zero[j] + edge * self.width[j] for edge in (self.model.lower[j], self.model.upper[j]))
         return self.scaled(name, np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1.0))
-
-    def _width(self, j: int) -> float:
-        return float(self.one[j] - self.zero[j]) or 1.0
 
 
 def _names(entry: Entry) -> list[str]:
@@ -156,9 +147,9 @@ def _patches(names: Iterable[str], side: int) -> dict[str, list[str]]:
     """Pixels by the square of an image they lie in."""
     out: dict[str, list[str]] = {}
     for name in names:
-        place = PIXEL.fullmatch(name)
+        place = pixel_place(name)
         if place is None:
             raise ModelError(f"patch: input {name} is no pixel; those of an image are called r3c4")
-        row, column = (int(at) // side for at in place.groups())
+        row, column = (at // side for at in place)
         out.setdefault(f"patch-{row}-{column}", []).append(name)
     return out

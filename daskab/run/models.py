@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from daskab.datasets.points import Dataset
 from daskab.files import make_folder, reaching
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
+from daskab.model.provenance import made_of
 from daskab.run.data import DataOptions, prepared
 from daskab.run.job import Baseline, BoundOptions, FittedModel, Job, Point
 from daskab.run.plan import canonical_json
@@ -39,7 +39,7 @@ class JobModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """What did not go as asked when it was fitted, as its provenance has it."""
-        return () if self.classes is None else tuple(json.loads(self.model.provenance or "{}").get("notes", ()))
+        return () if self.classes is None else tuple(made_of(self.model.provenance).get("notes", ()))
 
 
 def job_models(job: Job, runs: Path, late: Callable[[], bool] = lambda: False) -> Iterator[JobModel]:
@@ -99,11 +99,9 @@ def fit(data: DataOptions, spec: FittedModel) -> KernelExpansion:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the notes say the same, whenever the model is used
         classifier.fit(train.X, train.y)
     accuracy = float(np.mean((classifier.model_.latent(test.X) > 0.0) == test.y))
-    made_of = depends_on(data, spec.model_dump(exclude={"name"})) | about(data, train, test)
-    made_of |= {"notes": list(classifier.notes_)}
-    return classifier.model_.replace(
-        input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(made_of)
-    )
+    said = depends_on(data, spec.model_dump(exclude={"name"})) | about(data, train, test)
+    said |= {"notes": list(classifier.notes_)}
+    return classifier.model_.replace(input_names=train.input_names, accuracy=accuracy, provenance=canonical_json(said))
 
 
 def key_of(depends: dict[str, Any]) -> str:
