@@ -13,18 +13,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.codecs import ZstdCodec
 
 from daskab.bound import sequences
 from daskab.bound.contributions import CONSTRAINTS, DIRECTIONS, slice_edges
 from daskab.errors import IntegrityError, one_line
-from daskab.files import on_s3, storage_options
+from daskab.files import on_s3
 from daskab.model.expansion import KernelExpansion
+from daskab.run.arrays import WRITE_ALL, lay_out, open_group, write_array
 from daskab.run.plan import Plan
 
 Array = NDArray[Any]
@@ -41,7 +41,6 @@ NUMBERED = (
 """Groups that are made as a run goes on."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-WRITE_ALL = {"write_empty_chunks": True}  # not kept in the store: given each time an array is opened
 
 
 def payload_digest(*arrays: Array) -> str:
@@ -58,7 +57,7 @@ class Evidence:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._group = _root(path, "r+")
+        self._group = open_group(path, "r+")
         self._arrays: dict[str, Any] = {}
         self._kept: dict[str, Array] = {}
 
@@ -69,9 +68,9 @@ class Evidence:
         What is there already is kept, unless its metadata are damaged or of another plan.
         """
         q = plan.question
-        group = _root(path, "r+")
+        group = open_group(path, "r+")
         d, m, s, n = q.n_inputs, q.n_centres, q.slices, plan.n_sequences
-        _empty(
+        lay_out(
             group,
             "contributions",
             ("direction", "dimension", "slice", "constraint", "centre"),
@@ -82,21 +81,21 @@ class Evidence:
         c, what = (d, "dimension") if changes == model.input_names else (len(changes), "change")
         # What the attack found of every input; what is known in the end of everything that counts as one change.
         for at, axis, rows, chunk in (("search/", "dimension", d, plan.block), ("", what, c, c)):
-            _empty(group, f"{at}attained", (axis,), (rows,), (chunk,))
-            _empty(group, f"{at}witness", (axis, "input"), (rows, d), (chunk, d))
+            lay_out(group, f"{at}attained", (axis,), (rows,), (chunk,))
+            lay_out(group, f"{at}witness", (axis, "input"), (rows, d), (chunk, d))
             axes = 2 if axis == "change" else 1  # several inputs may move then
-            _empty(group, f"{at}witness_to", (axis, "input")[:axes], (rows, d)[:axes], (chunk, d)[:axes])
+            lay_out(group, f"{at}witness_to", (axis, "input")[:axes], (rows, d)[:axes], (chunk, d)[:axes])
         if model.domain.groups:
             g = len(model.domain.groups)
             for name in ("bound", "attained", "used"):
-                _empty(group, f"groups/{name}", ("group",), (g,), (1,))
+                lay_out(group, f"groups/{name}", ("group",), (g,), (1,))
             for name in ("witness", "witness_to"):
-                _empty(group, f"groups/{name}", ("group", "input"), (g, d), (1, d))
-        _empty(group, "attack_pair", ("end", "input"), (2, d), (2, d))
-        _empty(group, "attack_status", ("attack",), (1,), (1,), dtype="uint8")
-        _empty(group, "bound", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n))
-        _empty(group, "status", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n), dtype="uint8")
-        _empty(group, "upper_bound", (what,), (c,), (c,))
+                lay_out(group, f"groups/{name}", ("group", "input"), (g, d), (1, d))
+        lay_out(group, "attack_pair", ("end", "input"), (2, d), (2, d))
+        lay_out(group, "attack_status", ("attack",), (1,), (1,), dtype="uint8")
+        lay_out(group, "bound", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n))
+        lay_out(group, "status", ("direction", "dimension", "sequence"), (2, d, n), (2, d, n), dtype="uint8")
+        lay_out(group, "upper_bound", (what,), (c,), (c,))
         names = np.asarray(model.input_names, dtype=object)
         ends = sequences.ends(s)
         edges = np.stack([slice_edges(1.0, s) * w for w in model.upper - model.lower]) + model.lower[:, None]
@@ -112,7 +111,7 @@ class Evidence:
             ("first_slice", ("sequence",), ends[:, 0]),
             ("last_slice", ("sequence",), ends[:, 1]),
         ):
-            _full(group, name, dims, values)
+            write_array(group, name, dims, values)
         group.attrs["coordinates"] = "slice_lower slice_upper first_slice last_slice"
         return cls(path)
 
@@ -223,23 +222,23 @@ class Evidence:
         """
         group = self._subgroup(f"rounds/{number}")
         chunk = (min(batch, n_nodes),)
-        _full(group, "goal", ("dimension",), goal)
-        _full(group, "allowance", ("dimension",), allowance.astype(np.float64))  # a lost one is no zero
-        _full(group, "attained", ("dimension",), attained)
+        write_array(group, "goal", ("dimension",), goal)
+        write_array(group, "allowance", ("dimension",), allowance.astype(np.float64))  # a lost one is no zero
+        write_array(group, "attained", ("dimension",), attained)
         if nodes is not None:
-            _full(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))
-        _empty(group, "closed", ("node",), (n_nodes,), chunk)
+            write_array(group, "nodes", ("node", "field"), nodes, chunks=(*chunk, nodes.shape[1]))
+        lay_out(group, "closed", ("node",), (n_nodes,), chunk)
         if refines:
             self._subgroup(f"rounds/{number}/frontier")
             self._subgroup(f"rounds/{number}/found")
-            _empty(group, "used", ("node",), (n_nodes,), chunk)
+            lay_out(group, "used", ("node",), (n_nodes,), chunk)
 
     def create_enhancement(self, number: int, dimension: int, slices: int, batch: int) -> None:
         """Template of an enhancement: one input cut anew, into ``slices``; kept if it is there already."""
         group = self._subgroup(f"enhancements/{number}")
         n_units = 2 * sequences.count(slices)
         group.attrs.update({"dimension": dimension, "slices": slices})
-        _empty(group, "bound", ("unit",), (n_units,), (min(batch, n_units),))
+        lay_out(group, "bound", ("unit",), (n_units,), (min(batch, n_units),))
 
     def enhancement(self, number: int) -> tuple[int, int]:
         """Input and number of slices of an enhancement."""
@@ -249,8 +248,8 @@ class Evidence:
     def create_groups(self, most: Array, alone: Array) -> None:
         """What is proved before the groups are bounded: of each (G,) as one change, and of every input (D,) alone."""
         group = self._subgroup("groups")
-        _full(group, "most", ("group",), most, chunks=(1,))
-        _full(group, "alone", ("dimension",), alone)
+        write_array(group, "most", ("group",), most, chunks=(1,))
+        write_array(group, "alone", ("dimension",), alone)
 
     def create_joint_round(self, number: int, batch: int, nodes: Array, asked: tuple[int, int, int]) -> None:
         """Templates of a round of a search over several inputs, and what its tasks share.
@@ -260,9 +259,9 @@ class Evidence:
         group = self._subgroup(f"joint/{number}")
         chunk = min(batch, nodes.shape[0])
         group.attrs.update(dict(zip(("allowance", "size", "most"), asked, strict=True)))
-        _full(group, "nodes", ("node", "field"), nodes, chunks=(chunk, nodes.shape[1]))
+        write_array(group, "nodes", ("node", "field"), nodes, chunks=(chunk, nodes.shape[1]))
         self._subgroup(f"joint/{number}/frontier")
-        _empty(group, "used", ("node",), (nodes.shape[0],), (chunk,))
+        lay_out(group, "used", ("node",), (nodes.shape[0],), (chunk,))
 
     def joint_round(self, number: int) -> tuple[int, int, int]:
         """Nodes each node of such a round may open, inputs in a set (0: pairs), and inputs an attack may change."""
@@ -271,7 +270,7 @@ class Evidence:
 
     def write_rows(self, name: str, batch: int, rows: Array) -> None:
         """Rows (n, width) a batch hands over, as many as there are: an array of its own, replaced as a whole."""
-        _full(self._group, f"{name}/{batch}", ("row", "field"), rows)
+        write_array(self._group, f"{name}/{batch}", ("row", "field"), rows)
 
     def read_rows(self, name: str, batch: int, *, may_lack: bool = False) -> Array:
         """What `write_rows` wrote."""
@@ -287,66 +286,7 @@ def mend_groups(path: Path) -> None:
     """
     for folder in (path, path / "search", *(found for pattern in NUMBERED for found in path.glob(pattern))):
         try:
-            _root(folder, "a")
+            open_group(folder, "a")
         except IntegrityError:
             (folder / "zarr.json").unlink(missing_ok=True)
-            _root(folder, "a")
-
-
-def _root(path: Path, mode: Literal["a", "r+"]) -> Any:
-    """Open a group; metadata that zarr makes nothing of are an IntegrityError."""
-    try:
-        # What a seal gathered may be out of date by now: each array's own metadata is what counts.
-        return zarr.open_group(
-            str(path), mode=mode, use_consolidated=False, zarr_format=3, storage_options=storage_options(path)
-        )
-    except (LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-        raise IntegrityError(f"{path}: cannot be opened ({one_line(error)})") from None
-
-
-def _empty(
-    group: Any,
-    name: str,
-    dims: tuple[str, ...],
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    dtype: str = "float64",
-) -> None:
-    if _intact(group, name, shape, chunks):
-        return
-    group.create_array(
-        name,
-        shape=shape,
-        chunks=chunks,
-        dtype=dtype,
-        fill_value=np.nan if dtype == "float64" else MISSING,
-        compressors=ZstdCodec(level=1, checksum=True),
-        dimension_names=dims,
-        config=WRITE_ALL,
-        overwrite=True,
-    )
-
-
-def _intact(group: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> bool:
-    """Whether an array is there as it would be laid out now."""
-    try:
-        array = group[name]
-        return bool(array.shape == shape and array.chunks == chunks)
-    except (LookupError, ValueError, TypeError, AttributeError):
-        return False
-
-
-def _full(group: Any, name: str, dims: tuple[str, ...], values: Array, chunks: tuple[int, ...] | None = None) -> None:
-    array = group.create_array(
-        name,
-        shape=values.shape,
-        chunks=chunks or tuple(max(1, n) for n in values.shape),
-        dtype=str if values.dtype == object else values.dtype,
-        # A lost chunk of open nodes that read as zeros would be a bound of zero.
-        fill_value=np.nan if values.dtype.kind == "f" else None,
-        compressors=ZstdCodec(level=1, checksum=True),
-        dimension_names=dims,
-        config=WRITE_ALL,
-        overwrite=True,
-    )
-    array[...] = values
+            open_group(folder, "a")
