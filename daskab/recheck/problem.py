@@ -74,14 +74,12 @@ class Problem:
         columns = [self.values, self.values, *(self.other_values if inputs else ())]
         for k, values in enumerate(columns):
             if values is not None:
-                first, last = (
-                    np.searchsorted(values, low[:, k], "left"),
-                    np.searchsorted(values, high[:, k], "right") - 1,
-                )
+                first = np.searchsorted(values, low[:, k], "left")
+                last = np.searchsorted(values, high[:, k], "right") - 1
                 some = first <= last
                 low[:, k] = np.where(some, values[np.minimum(first, values.size - 1)], np.inf)
                 high[:, k] = np.where(some, values[np.maximum(last, 0)], -np.inf)
-        return low, high, np.all(low <= high, axis=1)
+        return low, high, ~np.any(low > high, axis=1)
 
     def change(self, s: Array, e: Array, z: Array) -> Array:
         """g (n,) at points s, e (n,) and z (n, D - 1), in plain floating point."""

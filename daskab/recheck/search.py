@@ -61,9 +61,9 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
     k = where.low.size
     low = np.concatenate([[0.0, 0.0], where.low])[None]
     high = np.concatenate([[problem.reach] * 2, where.high])[None]
-    if not problem.whole:
-        low, high, there = problem.trimmed(low, high, inputs=isinstance(where, Inputs))
-        low, high = low[there], high[there]
+    inputs = isinstance(where, Inputs)
+    low, high, there = problem.trimmed(low, high, inputs=inputs)
+    low, high = low[there], high[there]
     eta, excess = np.zeros((low.shape[0], k)), np.full(low.shape[0], np.inf)
     m, w = problem.own.size, k + 2
     batch = max(1, min(BATCH, MOST_CELLS // (w * max(m, w))))
@@ -99,12 +99,11 @@ def _search(problem: Problem, level: float, most_nodes: int) -> Finding:
         at_cut = middle[rows, cut]
         left, right = hi.copy(), lo.copy()
         left[each, cut] = right[each, cut] = at_cut
-        new_low, new_high = np.concatenate([lo, right]), np.concatenate([left, hi])
-        there = np.ones(new_low.shape[0], dtype=np.bool_)
-        if not problem.whole:
-            new_low, new_high, there = problem.trimmed(new_low, new_high, inputs=isinstance(where, Inputs))
+        halves = np.concatenate([lo, right]), np.concatenate([left, hi])
+        new_low, new_high, there = problem.trimmed(*halves, inputs=inputs)
+        of = np.concatenate([rows, rows])[there]
         low = np.concatenate([low[later], new_low[there]])
         high = np.concatenate([high[later], new_high[there]])
-        eta = np.concatenate([eta[later], np.concatenate([multipliers[rows]] * 2)[there]])
-        excess = np.concatenate([excess[later], np.concatenate([found.excess[rows]] * 2)[there]])
+        eta = np.concatenate([eta[later], multipliers[of]])
+        excess = np.concatenate([excess[later], found.excess[of]])
     return Finding(True, nodes, None)
