@@ -13,7 +13,7 @@ from rich.console import Console
 from daskab._version import VERSION
 from daskab.cli.data import data
 from daskab.cli.importing import import_model
-from daskab.cli.jobs import certify_job
+from daskab.cli.jobs import attacker, certify_job
 from daskab.cli.nightly import nightly
 from daskab.cli.options import (
     Command,
@@ -157,8 +157,7 @@ def certify(
         click.echo(certificate.to_json())
     else:
         click.echo(f"{model_file.name} ({model.n_centres} centres, {model.n_inputs} inputs)")
-        if model.domain.words:
-            click.echo(f"  Attacker: {model.domain.words}")
+        attacker(model)
         click.echo(indent(verdict(certificate, noun=noun_of(model))))
         ratio = bound_ratio(certificate)
         if ratio is not None:

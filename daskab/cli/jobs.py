@@ -10,6 +10,7 @@ import click
 from daskab.cli.printing import indent
 from daskab.cli.signals import signals
 from daskab.cli.watching import Watch
+from daskab.model.expansion import KernelExpansion
 from daskab.report.results import Results
 from daskab.report.verdict import verdict
 from daskab.run.baseline import CertifiedBaseline, certified_baseline
@@ -65,8 +66,7 @@ def tell(job: Job, item: JobModel, outcome: Outcome) -> None:
     """Print what a model of a job came to."""
     model = item.model
     headline(f"{job.name}/{item.name}", f"{model.n_centres} centres, {model.n_inputs} inputs", model.accuracy)
-    if model.domain.words:
-        click.echo(f"  Attacker: {model.domain.words}")
+    attacker(model)
     for note in item.notes:
         click.echo(f"  Fit: {note}")
     click.echo(indent(verdict(outcome.certificate, item.classes, item.noun)))
@@ -80,6 +80,12 @@ def tell_baseline(job: Job, item: JobModel, baseline: CertifiedBaseline) -> None
     headline(f"{job.name}/{baseline.name}", f"linear, {model.n_inputs} inputs", model.accuracy)
     click.echo(indent(verdict(baseline.certificate, item.classes, item.noun)))
     click.echo(f"  Certificate: {baseline.path}\n")
+
+
+def attacker(model: KernelExpansion) -> None:
+    """Say what its attacker can do, if that is less than the box allows: the certificate is about that."""
+    if model.domain.words:
+        click.echo(f"  Attacker: {model.domain.words}")
 
 
 def headline(label: str, size: str, accuracy: float | None) -> None:

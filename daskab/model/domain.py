@@ -164,17 +164,9 @@ class Domain:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays of the neutral format; none where the domain is whole."""
-        out: dict[str, NDArray[Any]] = {}
-        if self.limited.any():
-            out["max_change"] = np.where(self.limited, self.max_change, np.inf)
-        if self.listed:
-            out["listed_input"] = np.concatenate([np.full(own.size, j) for j, own in self.listed.items()])
-            out["listed_value"] = np.concatenate(list(self.listed.values()))
-        if self.groups:
-            out["group_of"] = self.group_of
-            out["group_kind"] = np.array([group.kind for group in self.groups], dtype=np.str_)
-            out["group_names"] = np.array([group.name for group in self.groups], dtype=np.str_)
-        return out
+        limits = np.where(self.limited, self.max_change, np.inf)
+        kinds, names = [group.kind for group in self.groups], [group.name for group in self.groups]
+        return _arrays(limits, self.listed, self.group_of, kinds, names)
 
     def nearest(self, points: Array) -> Array:
         """The points (..., D) with every listed input, and every category, at the nearest state it has; in the box."""
@@ -270,14 +262,23 @@ def restricted(
             if group_of[j] >= 0:
                 raise ModelError(f"groups: input {names[j]} is in {kinds[group_of[j]][0]} and in {name}")
             group_of[j] = k
-    out: dict[str, NDArray[Any]] = {"max_change": most}
+    return _arrays(most, listed, group_of, [kind for _, _, kind in kinds], [name for name, _, _ in kinds])
+
+
+def _arrays(
+    most: Array, listed: Mapping[int, Array], group_of: NDArray[np.int64], kinds: Sequence[str], names: Sequence[str]
+) -> dict[str, NDArray[Any]]:
+    """The arrays of the neutral format, those left out that say nothing."""
+    out: dict[str, NDArray[Any]] = {}
+    if not np.all(most == np.inf):
+        out["max_change"] = most
     if listed:
         out["listed_input"] = np.concatenate([np.full(own.size, j) for j, own in listed.items()])
         out["listed_value"] = np.concatenate(list(listed.values()))
-    if kinds:
+    if names:
         out["group_of"] = group_of
-        out["group_kind"] = np.array([kind for _, _, kind in kinds], dtype=np.str_)
-        out["group_names"] = np.array([name for name, _, _ in kinds], dtype=np.str_)
+        out["group_kind"] = np.array(kinds, dtype=np.str_)
+        out["group_names"] = np.array(names, dtype=np.str_)
     return out
 
 

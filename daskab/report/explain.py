@@ -215,12 +215,9 @@ def highest_open(reading: Reading, facts: Facts, d: int) -> OpenPart | None:
     if space.plan.question.method != "adaptive" or last < 0 or bool(np.all(reading.units.status[:, d] == CLOSED)):
         return None
     # In the last round that took any of the input's up.
-    nodes = np.empty((0, 0))
-    for number in range(last, -1, -1):
-        nodes = _left_open(space, number, d)
-        if nodes.shape[0]:
-            break
-    else:
+    found = (_left_open(space, number, d) for number in range(last, -1, -1))
+    nodes = next((nodes for nodes in found if nodes.shape[0]), None)
+    if nodes is None:
         return None
     top = nodes[int(np.argmax(nodes[:, BOUND]))]
     lower, upper = (_range(reading, facts, d, top[a], top[b]) for a, b in ((FROM_LOW, FROM_HIGH), (TO_LOW, TO_HIGH)))
@@ -231,13 +228,12 @@ def highest_open(reading: Reading, facts: Facts, d: int) -> OpenPart | None:
 
 def _left_open(space: Workspace, number: int, d: int) -> Array:
     """Nodes (n, width) of input ``d`` that what is done of a round left open."""
-    found, name = [np.empty((0, 0))], f"rounds/{number}/frontier"
+    parts, name = [], f"rounds/{number}/frontier"
     for task in space.tasks("round", number):
         if space.evidence.holds(f"{name}/{task.index}"):
             rows = space.evidence.read_rows(name, task.index)
-            found.append(rows[space.plan.input_of(rows[:, UNIT].astype(np.int64)) == d])
-    some = [part for part in found if part.shape[0]]
-    return np.concatenate(some) if some else found[0]
+            parts.append(rows[space.plan.input_of(rows[:, UNIT].astype(np.int64)) == d])
+    return np.concatenate(parts) if parts else np.empty((0, 0))
 
 
 def driving_centres(reading: Reading, facts: Facts, d: int) -> tuple[Centre, ...]:

@@ -125,13 +125,18 @@ def goals_of(space: Workspace, attained: Array) -> Array:
         return np.full(q.n_inputs, np.inf)
     goal = goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol)
     # A number, as one that is not finite is read as missing.
-    goal[space.model.domain.frozen | space.model.domain.in_category] = np.finfo(np.float64).max
+    goal[stays(space)] = np.finfo(np.float64).max
     return goal
 
 
 def bounds_alone(space: Workspace, units: UnitBounds) -> Array:
-    """Bound (D,) of what every input can do alone: the largest of its units'; 0 of one that cannot change."""
-    return np.where(space.model.domain.frozen, 0.0, units.bound.max(axis=(0, 2)))
+    """Bound (D,) of what every input can do alone: the largest of its units'; 0 of one that cannot change alone."""
+    return np.where(stays(space), 0.0, units.bound.max(axis=(0, 2)))
+
+
+def stays(space: Workspace) -> NDArray[np.bool_]:
+    """Inputs (D,) that cannot change alone: frozen ones, and columns of a category."""
+    return np.asarray(space.model.domain.frozen | space.model.domain.in_category)
 
 
 def groups_at_most(space: Workspace, alone: Array) -> Array:
@@ -261,9 +266,8 @@ def required_by_all(model: KernelExpansion, by_sum: int | None, together: Joint)
 def conclude(
     space: Workspace,
     units: UnitBounds,
-    upper: Array,
+    alone: Array,
     known: tuple[Array, Witnesses],
-    by_sum: int | None,
     attack: Attack | None,
     together: Joint,
     done: dict[str, Record],
@@ -278,9 +282,8 @@ def conclude(
     ----------
     space : the run
     units : what is proved of every logical unit
-    upper : (C,) bound of every change, from `change_bounds`
-    known : attained change (C,) of each, and the pairs that attain it
-    by_sum : from `required_by_sum`
+    alone : (D,) bound of every input alone, from `bounds_alone`, or less where an enhancement proved less
+    known : attained change (D,) of every input, and the pairs that attain it
     attack : from `several_attack`, or the better one from `met_attack`
     together : what the searches over several inputs exclude
     done : records of the tasks done
@@ -292,7 +295,8 @@ def conclude(
         If a bound lies below what a witness attains: then daskab is wrong, and says so instead of certifying.
     """
     q, model = space.plan.question, space.model
-    attained, witnesses = known
+    upper, (attained, witnesses) = change_bounds(space, alone, done), change_witnesses(space, known, done)
+    by_sum = required_by_sum(space, upper)
     names = model.domain.change_names(model.input_names)
     wrong = np.flatnonzero(~(upper >= attained))
     if wrong.size:

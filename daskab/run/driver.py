@@ -25,7 +25,6 @@ from daskab.run.aggregate import (
     UnitBounds,
     bounds_alone,
     change_bounds,
-    change_witnesses,
     conclude,
     done_records,
     enhanced_bound,
@@ -214,7 +213,7 @@ class Drive:
         alone = bounds_alone(self.space, units)
         on_time = on_time and (yield from self.enhance(alone))
         on_time = on_time and (yield from self.groups(alone))
-        upper, attained = change_bounds(self.space, alone, self.done), change_witnesses(self.space, known, self.done)
+        upper = change_bounds(self.space, alone, self.done)
         by_sum = required_by_sum(self.space, upper)
         self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
@@ -228,9 +227,7 @@ class Drive:
             together = joint.conclude(self.space, asked, self.done)
             attack = met_attack(model, attack, together)
             self.tell(required_by_all(model, by_sum, together), attack, units.open_inputs)
-        certificate = conclude(
-            self.space, units, upper, attained, by_sum, attack, together, self.done, all_done=on_time
-        )
+        certificate = conclude(self.space, units, alone, known, attack, together, self.done, all_done=on_time)
         self.save(certificate, units, sealed=on_time)
         return Outcome(certificate, self.space.folder, sealed=on_time, found=False, failures=tuple(self.failures))
 

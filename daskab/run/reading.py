@@ -18,13 +18,11 @@ from daskab.run.aggregate import (
     UnitBounds,
     bounds_alone,
     change_bounds,
-    change_witnesses,
     conclude,
     done_records,
     enhanced_bound,
     goals_of,
     met_attack,
-    required_by_sum,
     several_attack,
     unit_bounds,
 )
@@ -100,10 +98,9 @@ def _so_far(space: Workspace) -> Reading:
         if all(task.key in done for task in space.tasks("enhancement", number)):
             d, _ = space.evidence.enhancement(number)
             alone[d] = min(alone[d], enhanced_bound(space, number))
-    upper, known = change_bounds(space, alone, done), change_witnesses(space, known, done)
     rounds = [joint.Search(*space.evidence.joint_round(number)[1:]) for number in range(space.laid_out("joint"))]
     together = joint.conclude(space, rounds, done)
     attack = met_attack(space.model, several_attack(space, done), together)
-    by_sum = required_by_sum(space, upper)
-    certificate = conclude(space, units, upper, known, by_sum, attack, together, done, all_done=False)
-    return Reading(space, certificate, known[1], units, sealed=False)
+    certificate = conclude(space, units, alone, known, attack, together, done, all_done=False)
+    assert certificate.witnesses is not None  # `conclude` gives them
+    return Reading(space, certificate, certificate.witnesses, units, sealed=False)
