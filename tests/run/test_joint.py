@@ -229,7 +229,7 @@ def test_sets_stopped_anywhere_and_batched_otherwise_give_the_same_bytes(by_sets
 
 
 def test_an_attack_that_sets_meet_is_the_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daskab.run.tasks.fewest_inputs", lambda *_, **__: None)
+    monkeypatch.setattr("daskab.attack.attacker.fewest_inputs", lambda *_, **__: None)
     c = ask(DENSE, SETS, tmp_path).certificate
     assert c.attack is not None
     assert c.attack.latent_x <= (DENSE.latent_low or 0.0)
