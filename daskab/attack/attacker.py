@@ -1,4 +1,4 @@
-"""The attacks on a model: anywhere in its box, or within its domain where that is less (method 6)."""
+"""The attacks on a model: anywhere in its box, or within its domain where that is less, or a sum's (method 6)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from daskab.attack.single import attack_input, start_points
 from daskab.attack.within import Within
 from daskab.bound.scaled import Scaled, witness_pair
 from daskab.model.expansion import KernelExpansion
+from daskab.sandwich.sums import ONE_EQ, EQSum
 
 Array = NDArray[np.float64]
 
@@ -26,9 +27,11 @@ class Attacker(Protocol):
         """The attack of fewest changes found, from these points (K, D) in the model's units and others."""
 
 
-def attacker(model: KernelExpansion, starts: int, seed: int) -> Attacker:
-    """The one that a model's domain asks for."""
-    return (Anywhere if model.domain.whole else Within)(model, starts, seed)
+def attacker(model: KernelExpansion, starts: int, seed: int, total: EQSum = ONE_EQ) -> Attacker:
+    """The one that a model's domain asks for, and its kernel, which is taken as a sum of EQs if it is another."""
+    if total is ONE_EQ and model.domain.whole:
+        return Anywhere(model, starts, seed)
+    return Within(model, starts, seed, total)
 
 
 class Anywhere:

@@ -14,6 +14,7 @@ from daskab._elementary import exp_each
 from daskab.bound.rounding import EPS, TINY
 from daskab.errors import BoundError
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ, profile, stretched
 
 Array = NDArray[np.float64]
 
@@ -22,8 +23,10 @@ def terms(model: KernelExpansion, x: Array) -> tuple[Array, float]:
     """The M terms of f(x) - c0, and a bound on the sum of their errors."""
     d = model.n_inputs
     t = 0.5 * np.sum(((x - model.centres) / model.lengthscale) ** 2, axis=1)
-    value = model.weights * model.variance * exp_each(-t)
-    error = float(np.sum(np.abs(value) * ((d + 8.0) * t + 16.0))) * EPS * 1.01 + model.n_centres * TINY
+    value = model.weights * model.variance * profile(model.kernel, t, exp_each)
+    # What a relative error of t does to the logarithm of the kernel: METHOD 5 for EQ, sandwich/METHOD S4 for others.
+    exponent = t if model.kernel == EQ else stretched(model.kernel, t)
+    error = float(np.sum(np.abs(value) * ((d + 8.0) * exponent + 16.0))) * EPS * 1.01 + model.n_centres * TINY
     return value, error
 
 

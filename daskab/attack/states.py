@@ -1,4 +1,5 @@
-"""The states inputs are tried in, and pairs of points moved among them: attacks where the domain is more than a box.
+"""The states inputs are tried in, and pairs of points moved among them: attacks where the domain is more than a box, or
+the kernel is a sum of EQs.
 
 A block is an input, or the columns of a category; a state is a value it can have, or which column is on. With every
 state's bumps at hand a state costs M multiplications, so all states of all blocks are gone through, over and over,
@@ -34,6 +35,7 @@ class States(NamedTuple):
 
     centres: Array  #: (M, D)
     amplitudes: Array  #: (M,)
+    precision: Array  #: (M,) of each term, 1 / lengthscale^2 in the lengthscales of the coordinates
     width: Array  #: (D,)
     begin: Ints  #: (B + 1,) block b is of inputs member[begin[b] : begin[b + 1]]
     member: Ints  #: (D,)
@@ -44,8 +46,8 @@ class States(NamedTuple):
     free: Flags  #: (B,) whether the values in between will do as well
 
 
-def states_of(scaled: Scaled, domain: Domain) -> States:
-    """Of a model whose domain is more than a box."""
+def states_of(scaled: Scaled, precision: Array, domain: Domain) -> States:
+    """Of a model, or of a sum of models of different lengthscales, each with its own ``precision`` (M,)."""
     centres, width, reach = scaled.centres, scaled.width, scaled.reach
     grids = grids_of(centres, width, reach)
     blocks: list[tuple[int, ...]] = []
@@ -76,10 +78,12 @@ def states_of(scaled: Scaled, domain: Domain) -> States:
     for block, own in zip(blocks, per_block, strict=True):
         rows = slice(at, at := at + own.shape[0])
         table[rows, : len(block)] = own
-        bumps[rows] = exp_each(-0.5 * np.sum((own[:, None, :] - centres[:, list(block)]) ** 2, axis=2))
+        squares = np.sum((own[:, None, :] - centres[:, list(block)]) ** 2, axis=2)
+        bumps[rows] = exp_each(-0.5 * precision * squares)
     return States(
         centres,
         scaled.amplitudes,
+        precision,
         width,
         np.concatenate(([0], np.cumsum([len(block) for block in blocks]))).astype(np.int64),
         np.concatenate(blocks).astype(np.int64),
@@ -104,7 +108,7 @@ def exponent(states: States, b: int, i: int, point: Array) -> float:
         j = states.member[at]
         step = point[j] - states.centres[i, j]
         total += 0.5 * step * step
-    return total
+    return float(states.precision[i]) * total
 
 
 @inner_kernel
@@ -259,16 +263,16 @@ def polish(states: States, moved: Flags, x: Array, x_prime: Array, low: float, h
                 f = 0.0
                 fp = 0.0
                 for i in range(m):
-                    c = states.centres[i, j]
-                    f += rest[i] * exp(-0.5 * (to - c) * (to - c))
-                    fp += rest_p[i] * exp(-0.5 * (to_p - c) * (to_p - c))
+                    c, half = states.centres[i, j], 0.5 * states.precision[i]
+                    f += rest[i] * exp(-half * (to - c) * (to - c))
+                    fp += rest_p[i] * exp(-half * (to_p - c) * (to_p - c))
                 found = score(f, fp, low, high)
                 if found < now:
                     now = found
                     for i in range(m):
-                        c = states.centres[i, j]
-                        total[i] += 0.5 * ((to - c) * (to - c) - (x[j] - c) * (x[j] - c))
-                        total_p[i] += 0.5 * ((to_p - c) * (to_p - c) - (x_prime[j] - c) * (x_prime[j] - c))
+                        c, half = states.centres[i, j], 0.5 * states.precision[i]
+                        total[i] += half * ((to - c) * (to - c) - (x[j] - c) * (x[j] - c))
+                        total_p[i] += half * ((to_p - c) * (to_p - c) - (x_prime[j] - c) * (x_prime[j] - c))
                     x[j] = to
                     x_prime[j] = to_p
         step *= 0.5

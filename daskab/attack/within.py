@@ -1,12 +1,13 @@
 """Attacks within a domain: one change, or as few as are found to cross both thresholds (method 6).
 
 The counterpart of `single` and `several` where the domain is more than a box: frozen inputs, limits, listed values,
-categories, and groups of inputs that count as one change.
+categories, and groups of inputs that count as one change; or where the kernel is another, taken as a sum of EQs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from daskab.attack.single import start_points
 from daskab.attack.states import SWEEPS, States, blocks_of, polish, rate, settle, states_of
 from daskab.bound.scaled import Scaled, to_model_units
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ
+from daskab.sandwich.sums import ONE_EQ, EQSum
 
 Array = NDArray[np.float64]
 
@@ -26,17 +29,18 @@ BUDGET = 6e9  #: multiplications, about, after which nothing new is tried (some 
 
 
 class Within:
-    """A model whose domain is more than a box, ready to be attacked.
+    """A model of any domain and kernel, ready to be attacked.
 
     Parameters
     ----------
     model : KernelExpansion
     starts, seed : how many points are started from, and of which random ones
+    total : the sum of EQs its kernel is taken as; what is found is evaluated with the kernel itself
     """
 
-    def __init__(self, model: KernelExpansion, starts: int, seed: int) -> None:
-        self.model, self.scaled = model, Scaled.of(model)
-        self.states: States = states_of(self.scaled, model.domain)
+    def __init__(self, model: KernelExpansion, starts: int, seed: int, total: EQSum = ONE_EQ) -> None:
+        self.model, self.scaled = model, Scaled.of(model.replace(kernel=EQ))
+        self.states: States = states_of(*mixture_of(self.scaled, total), model.domain)
         points = start_points(self.scaled.centres, self.scaled.amplitudes, self.scaled.width, starts, seed)
         self.starts = self._scaled(model.domain.nearest(to_model_units(model, points)))
         self.changes = [blocks_of(self.states, inputs) for inputs in model.domain.changes]
@@ -137,3 +141,12 @@ class Within:
     def _scaled(self, points: Array) -> Array:
         inside = (points - self.model.lower) / self.model.lengthscale
         return np.clip(inside, 0.0, self.scaled.width)
+
+
+def mixture_of(scaled: Scaled, total: EQSum) -> tuple[Scaled, Array]:
+    """Every term of every EQ of a sum (J M), as terms of one scaled model, and the precision of each."""
+    j, (m, d) = total.scales.size, scaled.centres.shape
+    centres = np.ascontiguousarray(np.tile(scaled.centres, (j, 1)))
+    amplitudes = np.ravel(total.shares[:, None] * scaled.amplitudes)
+    precision = np.ravel(np.tile((1.0 / (total.scales * total.scales))[:, None], (1, m)))
+    return replace(scaled, centres=centres.reshape(j * m, d), amplitudes=amplitudes), precision

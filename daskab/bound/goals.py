@@ -19,8 +19,10 @@ LEAST_RTOL = 1e-5
 """A tolerance is cut to this share of the margin that would cost an input, but not below this."""
 
 
-def goals(attained: Array, amplitudes: Array, delta: float | None, rtol: float) -> Array:
+def goals(attained: Array, amplitudes: Array, delta: float | None, rtol: float, slack: Array | float = 0.0) -> Array:
     """Goal (D,) of every input: (1 + rtol) times what it attains, or what the n-th input attains if more.
+
+    Where the model is a part of another (sandwich/METHOD S5) a bound may also stay ``slack``, () or (D,), above.
 
     With n the number of inputs the attained values need to reach ``delta``, an input that is shown to
     change the latent by no more than the n-th largest attained value cannot raise the sum of n by more
@@ -36,7 +38,8 @@ def goals(attained: Array, amplitudes: Array, delta: float | None, rtol: float) 
             if n > 1 and sums[n - 2] > 0.0:
                 rtol = min(rtol, max(MARGIN_SHARE * (delta / float(sums[n - 2]) - 1.0), LEAST_RTOL))
     floor = FLOOR * float(np.sum(np.abs(amplitudes)))
-    return np.maximum(np.maximum(attained, level) * (1.0 + rtol), floor)
+    goal = np.maximum(np.maximum(attained, level) * (1.0 + rtol), floor)
+    return np.maximum(goal, attained + slack)
 
 
 def trivial_bound(amplitudes: Array) -> float:

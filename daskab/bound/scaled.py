@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from daskab.bound.reach import Reach
 from daskab.bound.rounding import EPS
+from daskab.errors import ModelError
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ
 
 Array = NDArray[np.float64]
 
@@ -29,7 +31,15 @@ class Scaled:
 
     @classmethod
     def of(cls, model: KernelExpansion) -> Scaled:
-        """Scale a model."""
+        """Scale a model.
+
+        Raises
+        ------
+        ModelError
+            If its kernel is not EQ, of which everything that is bounded in these coordinates is made.
+        """
+        if model.kernel != EQ:
+            raise ModelError(f"kernel: {model.kernel}, where only models with the EQ kernel are handled")
         return cls(
             centres=np.ascontiguousarray((model.centres - model.lower) / model.lengthscale),
             amplitudes=model.weights * model.variance,

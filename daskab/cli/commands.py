@@ -32,6 +32,7 @@ from daskab.cli.study import study
 from daskab.cli.watching import logged, reported, swept, watched
 from daskab.errors import DaskabError, JobError
 from daskab.files import reaching
+from daskab.model.kernels import EQ
 from daskab.model.npz import load_model
 from daskab.report.plan import describe_plan
 from daskab.report.results import INCOMPLETE, Results, exit_code
@@ -43,7 +44,9 @@ from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
 from daskab.run.models import job_models, noun_of
 from daskab.run.plan import canonical_json
+from daskab.run.sandwich import is_sandwich
 from daskab.run.status import look_at, runs_in
+from daskab.sandwich.parts import parts_of
 
 INTEGRITY = 4
 
@@ -150,7 +153,7 @@ def certify(
             runs=runs,
             cluster=where,
             time_limit=time_limit,
-            progress=watch.of(model_file.stem),
+            progress=watch.parts(model_file.stem),
         )
     certificate = outcome.certificate
     if as_json:
@@ -173,8 +176,11 @@ def plan(job_file: Path, runs: Path) -> int:
     job = read_job(job_file)
     console = Console()
     for item in job_models(job, runs):
-        question = make_question(item.model, item.bound, job.attack)
-        console.print(describe_plan(f"{job.name}/{item.name}", question, item.model, job.run.batch))
+        name = f"{job.name}/{item.name}"
+        parts = (item.model,) if item.model.kernel == EQ else parts_of(item.model).models
+        for k, part in enumerate(parts, start=1):
+            label = name if part is item.model else f"{name} part {k} of {len(parts)}"
+            console.print(describe_plan(label, make_question(part, item.bound, job.attack), part, job.run.batch))
     return 0
 
 
@@ -229,11 +235,14 @@ def status(folder: Path, as_json: bool) -> int:
 @cluster_option
 def verify(folder: Path, share: float, everything: bool, seed: int, cluster: str | None) -> int:
     """Check a sealed run: digests, witnesses, other attacks, a share of it proved by a second path and done anew."""
-    from daskab.verify.run import verify_run  # here, for the second path needs libraries that nothing else does
+    # Here, for the second path needs libraries that nothing else does.
+    from daskab.verify.run import verify_run
+    from daskab.verify.sandwich import verify_sandwich
 
     code = 0
     with reaching(folder), executor(read_cluster(cluster or "inline")) as workers:
-        for check in verify_run(folder, workers, share=1.0 if everything else share, seed=seed):
+        verified = verify_sandwich if is_sandwich(folder) else verify_run
+        for check in verified(folder, workers, share=1.0 if everything else share, seed=seed):
             click.echo(f"{'ok    ' if check.held else 'FAILED'}  {check.name}: {check.said}")
             code = code if check.held else INTEGRITY
     click.echo(f"{folder}: {'verified' if code == 0 else 'not verified: do not rely on its certificate'}")

@@ -13,13 +13,13 @@ from daskab.cli.watching import Watch
 from daskab.model.expansion import KernelExpansion
 from daskab.report.results import Results
 from daskab.report.verdict import verdict
+from daskab.run.asked import Answers, Asked, ask
 from daskab.run.baseline import CertifiedBaseline, certified_baseline
 from daskab.run.certify import make_question
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.job import Baseline, Job
 from daskab.run.models import JobModel, job_models
-from daskab.run.queue import Queue
 
 
 def certify_job(
@@ -30,10 +30,10 @@ def certify_job(
     Models that would have to be fitted after ``time_limit`` seconds are left out.
     """
     baselines: dict[Baseline | None, CertifiedBaseline | None] = {}
-    asked: dict[Drive, JobModel] = {}
+    items: dict[Asked, JobModel] = {}
 
-    def drives() -> Iterator[Drive]:
-        models = job_models(job, runs, late=queue.late)
+    def asked_of_models() -> Iterator[Asked]:
+        models = job_models(job, runs, late=answers.late)
         while True:
             with signals.at_once():  # a fit leaves nothing half-written
                 item = next(models, None)
@@ -42,21 +42,21 @@ def certify_job(
                 beside = None
                 if item.baseline is not None and item.baseline not in baselines:
                     results.begin(item.baseline.name)
-                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs, queue.late)
+                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs, answers.late)
             if beside is not None:
                 results.add_baseline(beside)
                 with watch.paused():
                     tell_baseline(job, item, beside)
             results.begin(item.name)
             question = make_question(item.model, item.bound, job.attack)
-            progress = watch.of(f"{job.name}/{item.name}")
-            drive = Drive(question, item.model, runs, batch=job.run.batch, progress=progress)
-            asked[drive] = item
-            yield drive
+            progress = watch.parts(f"{job.name}/{item.name}")
+            asked = ask(question, item.model, runs, batch=job.run.batch, progress=progress)
+            items[asked] = item
+            yield asked
 
-    queue = Queue(drives(), workers, time_limit)
-    for drive, outcome in queue.outcomes():
-        item = asked.pop(drive)
+    answers = Answers(asked_of_models(), workers, time_limit)
+    for asked, outcome in answers:
+        item = items.pop(asked)
         results.add(item.name, outcome, item.model.accuracy, baselines.get(item.baseline))
         with watch.paused():
             tell(job, item, outcome)

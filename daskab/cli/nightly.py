@@ -20,12 +20,13 @@ from daskab.report.junit import what_is_wrong
 from daskab.report.log import Log
 from daskab.report.nightly import Report, gauges, history_page, summary
 from daskab.report.results import INCOMPLETE, NOT_MET, Results, exit_code
+from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, baselines_of, certified_baseline
 from daskab.run.certificate import Certificate
 from daskab.run.certify import make_question
 from daskab.run.cluster import ClusterOptions
 from daskab.run.comparison import compare
-from daskab.run.driver import Drive, Outcome, read_provenance
+from daskab.run.driver import Outcome, read_provenance
 from daskab.run.executors import Executor, executor
 from daskab.run.job import Baseline, Job, Point, read_cluster, read_job
 from daskab.run.lease import one_writer
@@ -33,7 +34,6 @@ from daskab.run.models import JobModel, job_model
 from daskab.run.nightly import Nightly, NightlyJob, read_nightly
 from daskab.run.nights import Ending, Measured, ModelNight, Nights
 from daskab.run.pruning import prune
-from daskab.run.queue import answer
 
 WORST_FIRST = (4, NOT_MET, 2, INCOMPLETE)
 """Exit codes of models; the night's is the first of these that one of them has. An incomplete night may be tried again,
@@ -159,8 +159,9 @@ class Tonight:
         self.note(model.model_copy(update={"state": "not sealed", "run": question.run_id}))
         left = max(deadline - time.monotonic(), 0.0)
         with watched(self.lines) as watch:
-            drive = Drive(question, item.model, self.runs, batch=job.run.batch, progress=watch.of(model.label))
-            outcome = answer(drive, self.workers(job), None if math.isinf(left) else left)
+            progress = watch.parts(model.label)
+            asked = ask(question, item.model, self.runs, batch=job.run.batch, progress=progress)
+            outcome = asked.answer(self.workers(job), None if math.isinf(left) else left)
         return outcome, item
 
     def workers(self, job: Job) -> Executor:

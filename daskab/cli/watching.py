@@ -34,6 +34,10 @@ class Watch:
         shown = [] if self._display is None else [self._display.of(label)]
         return Watchers(*shown, self._log.of(label), signals)
 
+    def parts(self, label: str) -> Callable[[str], Progress]:
+        """Of the runs of the model that is called so, by what they are called beside that."""
+        return lambda part: self.of(label + part)
+
     def paused(self) -> AbstractContextManager[object]:
         """Meanwhile nothing is shown, so that other things can be."""
         return nullcontext() if self._display is None else self._display.paused()

@@ -24,6 +24,7 @@ from daskab.model.checked import (
     shaped,
 )
 from daskab.model.domain import Domain, Input, restricted
+from daskab.model.kernels import EQ, KernelName, checked_kernel, profile
 from daskab.model.probes import mismatch
 
 # Above this, sums of M terms could overflow before their error bound is taken.
@@ -33,7 +34,7 @@ LARGEST_WEIGHT = 1e150
 LARGEST_DISTANCE = 1e100
 
 # What the latent is made of. A copy with another of these is another function, to which probes no longer apply.
-FUNCTION = {"centres", "weights", "lengthscale", "variance", "constant"}
+FUNCTION = {"centres", "weights", "lengthscale", "variance", "constant", "kernel"}
 
 # What the certificate does not depend on, and the digest therefore not either.
 UNCERTIFIED = ("accuracy", "probe_points", "probe_latents", "provenance")
@@ -41,10 +42,10 @@ UNCERTIFIED = ("accuracy", "probe_points", "probe_latents", "provenance")
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
-    r"""Latent mean of a binary GP classifier with the EQ (RBF) kernel, on a box of inputs.
+    r"""Latent mean of a binary GP classifier with the EQ (RBF) or a Matern kernel, on a box of inputs.
 
-    .. math:: f(x) = c_0 + \sum_{i=1}^{M} \alpha_i\, v \prod_{j=1}^{D}
-              \exp\!\left(-\frac{(x_j - c_{ij})^2}{2 l_j^2}\right)
+    .. math:: f(x) = c_0 + \sum_{i=1}^{M} \alpha_i\, v\, k\!\left(r_i\right), \quad
+              r_i^2 = \sum_{j=1}^{D} \frac{(x_j - c_{ij})^2}{l_j^2}, \quad k(r) = e^{-r^2 / 2} \text{ for EQ}
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ class KernelExpansion:
         What the model was made of, in words or JSON; kept, not used.
     domain : mapping of str to array_like, optional
         What an attacker can do beside the box, as the arrays of the neutral format; told in words to `restrict`.
+    kernel : {"eq", "exponential", "matern32", "matern52"}
+        Default EQ. The others are Matern 1/2, 3/2 and 5/2 (`daskab.model.kernels`), bounded as sums of EQs.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class KernelExpansion:
     probe_points: Array | None = None
     probe_latents: Array | None = None
     provenance: str | None = None
+    kernel: KernelName = EQ
     domain: Domain = field(kw_only=True)
     digest: str = field(init=False, repr=False)
 
@@ -123,6 +127,7 @@ class KernelExpansion:
         probe_latents: ArrayLike | None = None,
         provenance: str | None = None,
         domain: Domain | Mapping[str, Any] | None = None,
+        kernel: str = EQ,
     ) -> None:
         c = numbers("centres", centres, ndim=2)
         m, d = c.shape
@@ -145,6 +150,7 @@ class KernelExpansion:
             "accuracy": optional("accuracy", accuracy),
             **_probes(probe_points, probe_latents, d),
             "provenance": provenance,
+            "kernel": checked_kernel(kernel),
         }
         freeze(self, checked)
         check_box(self.lower, self.upper, self.input_names)
@@ -211,7 +217,7 @@ class KernelExpansion:
             part = points[start : start + rows]
             t = np.sum(((part[:, None, :] - self.centres) / self.lengthscale) ** 2, axis=2)
             # One dot product a point: a batch's result must not depend on the batch.
-            kernel = self.variance * np.exp(-0.5 * t)
+            kernel = self.variance * profile(self.kernel, 0.5 * t)
             for k in range(part.shape[0]):
                 out[start + k] = self.constant + float(np.sum(kernel[k] * self.weights))
         return out
@@ -288,6 +294,8 @@ class KernelExpansion:
             "input_names": np.asarray(self.input_names, dtype=np.str_),
             **self.domain.arrays(),
         }
+        if self.kernel != EQ:
+            out["kernel"] = np.asarray(self.kernel)
         for name in ("latent_low", "latent_high", *UNCERTIFIED):
             value = getattr(self, name)
             if value is not None:

@@ -46,8 +46,9 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         Keys ``centres`` (M, D), ``weights`` (M,), ``lengthscale`` () or (D,), ``lower``, ``upper`` (D,);
         optionally ``variance``, ``constant``, ``latent_low``, ``latent_high``, ``accuracy``,
         ``input_names`` (D,), the probes of an import ``probe_points`` (P, D) and ``probe_latents`` (P,), and
-        a text ``provenance``; and what `KernelExpansion.restrict` says: ``max_change`` (D,), ``listed_input`` and
-        ``listed_value`` (V,), ``group_of`` (D,), ``group_kind`` and ``group_names`` (G,).
+        the texts ``provenance`` and ``kernel``, ``eq`` if absent; and what `KernelExpansion.restrict` says:
+        ``max_change`` (D,), ``listed_input`` and ``listed_value`` (V,), ``group_of`` (D,), ``group_kind`` and
+        ``group_names`` (G,).
         Other keys are ignored.
 
     Returns
@@ -60,7 +61,7 @@ def load_model(path: str | os.PathLike[str]) -> KernelExpansion:
         If the file is absent, not an ``.npz``, truncated, pickled, its arrays do not make a model, or the model
         does not agree with its probes.
     """
-    given = _read(path, REQUIRED, (*SCALARS, *PROBES, *domain.KEYS))
+    given = _read(path, REQUIRED, (*SCALARS, *PROBES, "kernel", *domain.KEYS))
     told = {key: given.pop(key) for key in domain.KEYS if key in given}
     try:
         return KernelExpansion(**given, domain=told)
@@ -134,8 +135,9 @@ def _read(path: str | os.PathLike[str], required: Sequence[str], optional: Seque
         if arrays["input_names"].ndim != 1:
             raise ModelError(f"{path}: input_names: has shape {arrays['input_names'].shape}, expected one dimension")
         given["input_names"] = [str(n) for n in arrays["input_names"]]
-    if "provenance" in arrays:
-        if arrays["provenance"].ndim != 0 or arrays["provenance"].dtype.kind != "U":
-            raise ModelError(f"{path}: provenance: is not one text")
-        given["provenance"] = str(arrays["provenance"])
+    for name in ("provenance", "kernel"):
+        if name in arrays:
+            if arrays[name].ndim != 0 or arrays[name].dtype.kind != "U":
+                raise ModelError(f"{path}: {name}: is not one text")
+            given[name] = str(arrays[name])
     return given

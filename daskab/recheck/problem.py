@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from daskab.errors import ModelError
 from daskab.model.expansion import KernelExpansion
 
 Array = NDArray[np.float64]
@@ -32,7 +33,15 @@ class Problem:
 
     @classmethod
     def of(cls, model: KernelExpansion, d: int) -> Problem:
-        """Of input ``d``."""
+        """Of input ``d`` of a model with the EQ kernel.
+
+        Raises
+        ------
+        ModelError
+            If it has another.
+        """
+        if model.kernel != "eq":
+            raise ModelError(f"kernel: {model.kernel}; the second path is of EQ kernels")
         lengthscale = np.broadcast_to(model.lengthscale, model.n_inputs)
         centres = (model.centres - model.lower) / lengthscale
         width = (model.upper - model.lower) / lengthscale

@@ -24,7 +24,7 @@ def describe_runs(runs: Iterable[RunStatus]) -> Table:
     for column in ("run", "state", "size", "certified", "attack", "tasks", "last task, UTC"):
         table.add_column(column, no_wrap=True)
     for run in runs:
-        question = None if run.plan is None else run.plan.question
+        question = run.question
         size = "" if question is None else f"{question.n_centres} x {question.n_inputs}"
         table.add_row(
             run.folder.name,

@@ -123,7 +123,8 @@ def goals_of(space: Workspace, attained: Array) -> Array:
     q = space.plan.question
     if q.rtol is None:
         return np.full(q.n_inputs, np.inf)
-    goal = goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol)
+    slack = np.array(q.slack) if q.slack else 0.0
+    goal = goals(attained, space.scaled.amplitudes, space.model.delta, q.rtol, slack)
     # A number, as one that is not finite is read as missing.
     goal[stays(space)] = np.finfo(np.float64).max
     return goal

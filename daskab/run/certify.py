@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from daskab.errors import JobError
 from daskab.files import path_at
 from daskab.model.expansion import KernelExpansion
+from daskab.run.asked import ask
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Outcome
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
-from daskab.run.queue import answer
 
 SETS_WORK = 400_000_000
 LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000
@@ -61,7 +62,7 @@ def certify_model(
     runs: Path | None,
     cluster: ClusterOptions,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[str], Progress] = lambda _: Progress(),
 ) -> Outcome:
     """Certify a model in ``runs``, or in a temporary directory when that is None."""
     question = make_question(model, bound, attack)
@@ -77,7 +78,7 @@ def certify_model(
                 progress=progress,
             )
     with executor(cluster) as workers:
-        return answer(Drive(question, model, runs, progress=progress), workers, time_limit)
+        return ask(question, model, runs, progress=progress).answer(workers, time_limit)
 
 
 def certify(

@@ -21,7 +21,7 @@ from daskab._version import VERSION
 from daskab.bound import sequences
 from daskab.errors import IntegrityError
 
-SCHEMA = 3
+SCHEMA = 4
 Method = Literal["adaptive", "fixed", "grid"]
 
 
@@ -54,8 +54,12 @@ class Question:
     enhance_slices: int  #: into how many slices, to begin with
     attack_starts: int
     attack_seed: int
+    slack: tuple[float, ...] = ()  #: (D,) how far above what each input attains its bound may stay; none: not at all
     numerics: dict[str, str] = field(default_factory=numerics)
     schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slack", tuple(self.slack))  # JSON has lists
 
     @property
     def run_id(self) -> str:

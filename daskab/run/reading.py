@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from daskab.errors import IntegrityError
+from daskab.errors import DaskabError, IntegrityError
 from daskab.run import joint
 from daskab.run.aggregate import (
     UnitBounds,
@@ -29,6 +29,7 @@ from daskab.run.aggregate import (
 from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.driver import read_provenance, read_sealed
 from daskab.run.records import Task, recorded
+from daskab.run.sandwich import PARTS, is_sandwich
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
@@ -63,9 +64,16 @@ def read_run(folder: Path) -> Reading:
 
     Raises
     ------
+    DaskabError
+        If it is made of other runs.
     IntegrityError
         If it is none, or what is read of it is damaged.
     """
+    if is_sandwich(folder):
+        raise DaskabError(
+            f"{folder}: is of a model whose kernel is not EQ, so it is made of others; these can be shown, one by one: "
+            f"{folder / PARTS}"
+        )
     if not (folder / "plan.json").exists():
         raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
     space = open_workspace(folder)

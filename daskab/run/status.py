@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from daskab.errors import IntegrityError
 from daskab.run.lease import held
-from daskab.run.plan import Plan
+from daskab.run.plan import Plan, Question
 from daskab.run.records import Record, read_record, recorded
+from daskab.run.sandwich import PARTS, is_sandwich, read_sum
 
 State = Literal["sealed", "running", "stopped", "damaged"]
 
@@ -46,7 +47,7 @@ class RunStatus:
 
     folder: Path
     state: State
-    plan: Plan | None
+    question: Question | None
     certificate: dict[str, Any] | None
     stages: tuple[StageStatus, ...]
     last: str | None
@@ -59,7 +60,7 @@ class RunStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        question = None if self.plan is None else self.plan.question
+        question = self.question
         said = self.certificate or {}
         return {
             "run": self.folder.name,
@@ -79,7 +80,7 @@ class RunStatus:
 def runs_in(folder: Path) -> Iterator[RunStatus]:
     """The runs in a directory of runs, by name."""
     for path in sorted(folder.iterdir()):
-        if (path / "plan.json").exists():
+        if (path / "plan.json").exists() or is_sandwich(path):
             yield look_at(path)
 
 
@@ -91,6 +92,8 @@ def look_at(folder: Path) -> RunStatus:
     IntegrityError
         If it is none.
     """
+    if is_sandwich(folder):
+        return _look_at_parts(folder)
     if not (folder / "plan.json").exists():
         raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
     try:
@@ -104,7 +107,34 @@ def look_at(folder: Path) -> RunStatus:
     certificate = sealed or _certificate(folder / "certificate.incomplete.json")
     last = max((record.finished for record in records), default=None)
     hosts = tuple(sorted({record.host for record in records}))
-    return RunStatus(folder, state, plan, certificate, _by_stage(records), last, hosts)
+    return RunStatus(folder, state, plan.question, certificate, _by_stage(records), last, hosts)
+
+
+def _look_at_parts(folder: Path) -> RunStatus:
+    """Of a run that is made of others."""
+    sealed = _certificate(folder / "certificate.json")
+    try:
+        question = read_sum(folder).question
+        parts = list(runs_in(folder / PARTS)) if (folder / PARTS).is_dir() else []
+    except IntegrityError:
+        return RunStatus(folder, "damaged", None, None, (), None, ())
+    running = any(part.state == "running" for part in parts)
+    state: State = "running" if running else "stopped" if sealed is None else "sealed"
+    certificate = sealed or _certificate(folder / "certificate.incomplete.json")
+    stages: dict[str, StageStatus] = {}
+    for stage in (stage for part in parts for stage in part.stages):
+        before = stages.get(stage.stage, StageStatus(stage.stage, 0, 0, 0, 0, 0.0))
+        stages[stage.stage] = StageStatus(
+            stage.stage,
+            before.tasks + stage.tasks,
+            before.items + stage.items,
+            before.opened + stage.opened,
+            before.left_open + stage.left_open,
+            round(before.seconds + stage.seconds, 3),
+        )
+    last = max((part.last for part in parts if part.last is not None), default=None)
+    hosts = tuple(sorted({host for part in parts for host in part.hosts}))
+    return RunStatus(folder, state, question, certificate, tuple(stages.values()), last, hosts)
 
 
 def _certificate(path: Path) -> dict[str, Any] | None:

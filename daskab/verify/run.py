@@ -29,6 +29,7 @@ from daskab.run.plan import numerics
 from daskab.run.queue import answer
 from daskab.run.records import Assignment, Failure, Record, recorded
 from daskab.run.workspace import Workspace, open_workspace
+from daskab.sandwich.sums import ONE_EQ, EQSum
 from daskab.verify.balls import Balls
 from daskab.verify.checks import Check
 from daskab.verify.second import how_sure, second_path, sum_anew
@@ -82,8 +83,8 @@ def verify_run(folder: Path, executor: Executor, *, share: float, seed: int) -> 
     yield Check("seal", True, "the certificate is as it was sealed")
     done = done_records(space, recorded(space.records))
     yield check_records(space, certificate, done)
-    yield from check_witnesses(space, certificate, balls, rng)
-    yield check_other_attacks(space, certificate, rng, seed)
+    yield from check_witnesses(space.model, certificate, balls, rng)
+    yield check_other_attacks(space.model, certificate, rng, seed)
     tally = second_path(space.model, certificate, balls, share, np.random.default_rng([seed, 2]))
     yield tally.check
     yield sum_anew(certificate)
@@ -112,15 +113,14 @@ def check_records(space: Workspace, certificate: Certificate, done: dict[str, Re
 
 
 def check_witnesses(
-    space: Workspace, certificate: Certificate, balls: Balls, rng: np.random.Generator
+    model: KernelExpansion, certificate: Certificate, balls: Balls, rng: np.random.Generator
 ) -> Iterator[Check]:
     """Whether every pair of points attains what the certificate says, in ball arithmetic."""
-    model = space.model
     most = max(1, MOST_BALLS // (2 * model.n_centres * model.n_inputs))
     names = certificate.input_names
     inputs = np.sort(rng.permutation(len(names))[:most])
     if certificate.witnesses is None:
-        raise IntegrityError(f"{space.folder}: the sealed run holds no witnesses")
+        raise IntegrityError(f"run {certificate.run_id}: is sealed, but holds no witnesses")
     wrong = []
     for d in inputs.tolist():
         x, x_prime = certificate.witnesses.pair(d)
@@ -157,11 +157,13 @@ def one_change(model: KernelExpansion, c: int, x: Array, x_prime: Array) -> bool
     return model.domain.allows(x, x_prime) and moved <= set(model.domain.changes[c])
 
 
-def check_other_attacks(space: Workspace, certificate: Certificate, rng: np.random.Generator, seed: int) -> Check:
-    """Whether attacks from other starting points stay below what is certified."""
-    model, names = space.model, certificate.input_names
+def check_other_attacks(
+    model: KernelExpansion, certificate: Certificate, rng: np.random.Generator, seed: int, total: EQSum = ONE_EQ
+) -> Check:
+    """Whether attacks from other starting points, with the kernel as a ``total``, stay below what is certified."""
+    names = certificate.input_names
     inputs = np.sort(rng.permutation(len(names))[:MOST_ATTACKED])
-    attacks = attacker(model, STARTS, seed + 1)
+    attacks = attacker(model, STARTS, seed + 1, total)
     for d in inputs.tolist():
         if attained_change(model, *attacks.best_pair(model.domain.changes[d])) > certificate.upper_bound[d]:
             return Check("other attacks", False, f"input {names[d]} attains more than its bound")

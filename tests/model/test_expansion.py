@@ -108,6 +108,7 @@ CHANGES: dict[str, Any] = {
     "latent_high": np.nextafter(0.75, 1.0),
     "input_names": ["age", "Income"],
     "domain": {"max_change": [np.inf, 0.5]},
+    "kernel": "matern52",
 }
 
 

@@ -55,7 +55,8 @@ def test_models_agree_with_the_library(name: str) -> None:
     original = MODELS[name]
     X = np.random.default_rng(1).random((60, original.variational_strategy.inducing_points.shape[1]))
     model = from_gpytorch(original, X)
-    assert disagreement(model, partial(says, in_double(original))) < 1e-13
+    # Distances between the same two points are 1e-8 in GPyTorch, which only this kernel is not flat enough to hide.
+    assert disagreement(model, partial(says, in_double(original))) < (1e-8 if name.endswith("matern 0.5") else 1e-13)
     assert_of_its_points(model, X)
 
 
@@ -122,7 +123,7 @@ def test_a_wrong_jitter_is_seen(name: str, jitter: float, monkeypatch: pytest.Mo
     honest = importer.variational_weights
 
     def otherwise(*args: Any, **options: Any) -> Any:
-        return honest(*args[:4], jitter, **options)
+        return honest(*args[:5], jitter, **options)
 
     monkeypatch.setattr(importer, "variational_weights", otherwise)
     with pytest.raises(ModelError, match=r"^GPyTorch: probe \d+: the latent is .*; nothing is imported\. "):
@@ -254,7 +255,7 @@ class Whitened(variational.VariationalStrategy):
     pass
 
 
-ONLY = "is not supported; daskab certifies one RBFKernel, in ScaleKernels if need be"
+ONLY = "is not supported; daskab certifies one RBFKernel or MaternKernel, in ScaleKernels if need be"
 STRATEGY = (
     "is not supported; daskab imports a VariationalStrategy or an UnwhitenedVariationalStrategy, and several outputs "
     "of one as an IndependentMultitaskVariationalStrategy"
@@ -268,8 +269,8 @@ FORWARD = (
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": kernels.MaternKernel()}, f"kernel: MaternKernel {ONLY}"),
-        ({"kernel": scaled(kernels.MaternKernel())}, f"kernel: MaternKernel in ScaleKernel {ONLY}"),
+        ({"kernel": kernels.RQKernel()}, f"kernel: RQKernel {ONLY}"),
+        ({"kernel": scaled(kernels.RQKernel())}, f"kernel: RQKernel in ScaleKernel {ONLY}"),
         ({"kernel": scaled(scaled(Own()))}, f"kernel: Own in ScaleKernel in ScaleKernel {ONLY}"),
         ({"kernel": rbf() + rbf(2.0)}, f"kernel: AdditiveKernel {ONLY}"),
         ({"kernel": scaled(rbf() * rbf(2.0))}, f"kernel: ProductKernel in ScaleKernel {ONLY}"),

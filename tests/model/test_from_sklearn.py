@@ -87,6 +87,10 @@ KERNELS = {
     "array of one": RBF(np.array([0.7])),
     "nested": C(2.0) * (C(0.5) * (RBF([1.0, 2.0, 3.0]) * C(3.0))) * C(1.1),
     "fixed": C(2.0, "fixed") * RBF(0.7, "fixed"),
+    "exponential": 1.5 * Matern([0.5, 2.0, 9.0], nu=0.5),
+    "matern 3/2": Matern(0.7, nu=1.5),
+    "matern 5/2": C(2.5) * Matern([0.5, 2.0, 9.0], nu=2.5),
+    "matern without end": 1.5 * Matern(0.7, nu=np.inf),
 }
 
 
@@ -282,14 +286,15 @@ def refused(estimator: Any, **options: Any) -> str:
     return refusal(partial(from_sklearn, estimator, **options))
 
 
-ONLY = "is not supported; daskab certifies one RBF, times ConstantKernels if need be"
+CERTIFIED = "daskab certifies one RBF or Matern of nu 0.5, 1.5 or 2.5, times ConstantKernels if need be"
+ONLY = f"is not supported; {CERTIFIED}"
 
 
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Matern(1.0), f"kernel: Matern {ONLY}"),
-        (2.0 * Matern(1.0, nu=np.inf), f"kernel: Matern in ConstantKernel * Matern {ONLY}"),
+        (Matern(1.0, nu=1.0), f"kernel: Matern(nu=1) {ONLY}"),
+        (2.0 * Matern(1.0, nu=3.5), f"kernel: Matern(nu=3.5) in ConstantKernel * Matern(nu=3.5) {ONLY}"),
         (RationalQuadratic() * RBF(), f"kernel: RationalQuadratic in RationalQuadratic * RBF {ONLY}"),
         (1.0 * RBF() + WhiteKernel(), f"kernel: (ConstantKernel * RBF + WhiteKernel) {ONLY}"),
         (2.0 * (RBF() + RBF(3.0)), f"kernel: (RBF + RBF) in ConstantKernel * (RBF + RBF) {ONLY}"),
@@ -298,12 +303,11 @@ ONLY = "is not supported; daskab certifies one RBF, times ConstantKernels if nee
         (ExpSineSquared(), f"kernel: ExpSineSquared {ONLY}"),
         (
             RBF() * RBF(),
-            "kernel: RBF * RBF has 2 RBFs; daskab certifies one RBF, times ConstantKernels if need be",
+            f"kernel: RBF * RBF has 2 RBFs and Materns; {CERTIFIED}",
         ),
         (
             C() * C(),
-            "kernel: ConstantKernel * ConstantKernel has 0 RBFs; daskab certifies one RBF, times ConstantKernels if "
-            "need be",
+            f"kernel: ConstantKernel * ConstantKernel has 0 RBFs and Materns; {CERTIFIED}",
         ),
     ],
 )

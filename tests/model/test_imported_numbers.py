@@ -25,7 +25,7 @@ def weights(case: Case, **changes: Any) -> np.ndarray:
     if "weights" in case:
         return np.asarray(case["weights"])
     parts = ("centres", "mean", "lengthscale", "variance", "jitter", "whitened")
-    return variational_weights(**{part: case[part] for part in parts} | changes)
+    return variational_weights("eq", **{part: case[part] for part in parts} | changes)
 
 
 def model(case: Case, **changes: Any) -> KernelExpansion:
@@ -61,7 +61,7 @@ def test_whitened_for_unwhitened_is_seen(name: str) -> None:
 def test_no_cholesky_factor() -> None:
     twice = np.zeros((2, 3))
     with pytest.raises(ModelError) as caught:
-        variational_weights(twice, np.ones(2), np.ones(3), 1.0, 0.0, whitened=True)
+        variational_weights("eq", twice, np.ones(2), np.ones(3), 1.0, 0.0, whitened=True)
     assert str(caught.value) == (
         "model: the kernel of its inducing points, with a jitter of 0, has no Cholesky factor; what the library would "
         "do then is not certified: raise its jitter, or drop inducing points that coincide"

@@ -15,6 +15,7 @@ from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column, which_output
 from daskab.model.importers.libraries import library, named, reading
 from daskab.model.importers.variational import variational_weights
+from daskab.model.kernels import EQ, KernelName
 
 
 def from_gpflow(
@@ -37,9 +38,9 @@ def from_gpflow(
     Parameters
     ----------
     model : gpflow.models.SVGP, VGP or VGPOpperArchambeau
-        Fitted, in float64, GPflow's default. Its kernel is a SquaredExponential of one or per-input lengthscales, its
-        mean function Zero or Constant, its inducing variable InducingPoints. The likelihood does not matter: the
-        certificate is about the latent.
+        Fitted, in float64, GPflow's default. Its kernel is a SquaredExponential, Exponential, Matern12, Matern32 or
+        Matern52 of one or per-input lengthscales, its mean function Zero or Constant, its inducing variable
+        InducingPoints. The likelihood does not matter: the certificate is about the latent.
     X : array_like, shape (N, D), optional
         The points it was trained on. An SVGP does not hold them: there X may be left out where box and thresholds are
         given. The others hold them.
@@ -98,24 +99,38 @@ def _read(gpflow: Any, model: Any, output: int | None) -> Latent:
         )
     k = which_output(mean.shape[1], output)
     kernel = model.kernel
+    kernels = gpflow.kernels
+    known: dict[type, KernelName] = {
+        kernels.SquaredExponential: EQ,
+        kernels.Exponential: "exponential",
+        kernels.Matern12: "exponential",
+        kernels.Matern32: "matern32",
+        kernels.Matern52: "matern52",
+    }
     # A subclass is another kernel.
-    if type(kernel) is not gpflow.kernels.SquaredExponential:
-        raise ModelError(f"kernel: {named(kernel)} is not supported; daskab certifies one SquaredExponential")
+    if type(kernel) not in known:
+        raise ModelError(
+            f"kernel: {named(kernel)} is not supported; daskab certifies one SquaredExponential, Exponential, "
+            "Matern12, Matern32 or Matern52"
+        )
+    name = known[type(kernel)]
     d = centres.shape[1]
     dims = kernel.active_dims
     columns = kernel_columns(np.arange(d)[dims] if isinstance(dims, slice) else dims, d)
     seen = centres[:, columns]
     variance = float(_array("kernel: variance", kernel.variance))
     lengthscale = per_column("kernel: lengthscales", _array("kernel: lengthscales", kernel.lengthscales), seen.shape[1])
+    if type(kernel) is kernels.Exponential:
+        lengthscale = 2.0 * lengthscale  # GPflow's is exp(-r / 2)
     weights = mean[:, k]
     if not isinstance(model, kinds.VGPOpperArchambeau):
-        weights = variational_weights(seen, weights, lengthscale, variance, jitter, whitened=whitened)
+        weights = variational_weights(name, seen, weights, lengthscale, variance, jitter, whitened=whitened)
     constant = _constant(gpflow, model.mean_function, k)
 
     def predict(points: Array) -> Array:
         return np.asarray(model.predict_f(points)[0])[:, k]
 
-    return Latent(centres, weights, lengthscale, variance, constant, columns, predict)
+    return Latent(centres, weights, lengthscale, variance, constant, columns, predict, name)
 
 
 def _array(name: str, value: Any) -> Array:

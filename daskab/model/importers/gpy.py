@@ -13,6 +13,7 @@ from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column
 from daskab.model.importers.libraries import library, named, reading
+from daskab.model.kernels import EQ, KernelName
 
 
 def from_gpy(
@@ -32,8 +33,9 @@ def from_gpy(
     Parameters
     ----------
     model : GPy.models.GPClassification, SparseGPClassification or another GPy.core.GP
-        Fitted, of one output. Its kernel is an RBF of one or per-input lengthscales, its mean function none or a
-        Constant. Several classes are several such models, certified one by one.
+        Fitted, of one output. Its kernel is an RBF, Exponential (or OU), Matern32 or Matern52 of one or per-input
+        lengthscales, its mean function none or a Constant. Several classes are several such models, certified one by
+        one.
     box : tuple (lower, upper) of float or array_like, shape (D,), optional
         The inputs the certificate speaks of. Default: the range of each column of the training points. Where the kernel
         has ``active_dims``, the model, its box and names are of those columns.
@@ -77,9 +79,19 @@ def _read(GPy: Any, model: Any) -> Latent:
     if isinstance(model.X, GPy.core.parameterization.variational.VariationalPosterior):
         raise ModelError("model: its inputs are uncertain; daskab certifies models of points")
     kernel = model.kern
+    kinds = GPy.kern
+    known: dict[type, KernelName] = {
+        kinds.RBF: EQ,
+        kinds.Exponential: "exponential",
+        kinds.OU: "exponential",
+        kinds.Matern32: "matern32",
+        kinds.Matern52: "matern52",
+    }
     # A subclass is another kernel.
-    if type(kernel) is not GPy.kern.RBF:
-        raise ModelError(f"kernel: {named(kernel)} is not supported; daskab certifies one RBF")
+    if type(kernel) not in known:
+        raise ModelError(
+            f"kernel: {named(kernel)} is not supported; daskab certifies one RBF, Exponential, OU, Matern32 or Matern52"
+        )
     centres = numbers("Z", model.Z, ndim=2) if isinstance(model, GPy.core.SparseGP) else numbers("X", model.X, ndim=2)
     columns = kernel_columns(kernel.active_dims, centres.shape[1])
     variance = float(np.squeeze(numbers("kernel: variance", kernel.variance)))
@@ -95,7 +107,14 @@ def _read(GPy: Any, model: Any) -> Latent:
         return np.asarray(model.predict_noiseless(points)[0])[:, 0]
 
     return Latent(
-        centres, weights.ravel(), lengthscale, variance, _constant(GPy, model.mean_function), columns, predict
+        centres,
+        weights.ravel(),
+        lengthscale,
+        variance,
+        _constant(GPy, model.mean_function),
+        columns,
+        predict,
+        known[type(kernel)],
     )
 
 

@@ -18,10 +18,13 @@ from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column, which_output
 from daskab.model.importers.libraries import library, named, reading
 from daskab.model.importers.variational import variational_weights
+from daskab.model.kernels import EQ, KernelName
 
 # Of the largest latent the weights could add up to: what float32 loses on well-scaled columns is below 1e-8 of it, and
 # what another jitter makes above 4e-6.
 FLOAT32_TOLERANCE = 1e-6
+
+MATERN: dict[float, KernelName] = {0.5: "exponential", 1.5: "matern32", 2.5: "matern52"}
 
 
 def from_gpytorch(
@@ -45,9 +48,9 @@ def from_gpytorch(
     ----------
     model : gpytorch.models.ApproximateGP
         Fitted, with one of these strategies and any variational distribution: only its mean counts. Its ``forward`` is
-        its ``mean_module``, a ConstantMean or ZeroMean, and its ``covar_module``, an RBFKernel of one or per-input
-        lengthscales, in ScaleKernels if need be. The likelihood does not matter: the certificate is about the latent.
-        The model is not changed.
+        its ``mean_module``, a ConstantMean or ZeroMean, and its ``covar_module``, an RBFKernel or MaternKernel of one
+        or per-input lengthscales, in ScaleKernels if need be. The likelihood does not matter: the certificate is about
+        the latent. The model is not changed.
     X : array_like, shape (N, D), optional
         The points it was trained on, which it does not hold itself. May be left out where box and thresholds are given.
     output : int, optional
@@ -142,7 +145,7 @@ def _read(gpytorch: Any, own: Any, double: Any, output: int | None) -> Latent:
         _check_forward(double, strategy.inducing_points)
         centres = _array("inducing_points", strategy.inducing_points)
         mean = _array("variational mean", strategy.variational_distribution.mean)
-        variance, lengthscale = _kernel(gpytorch, double.covar_module)
+        kernel, variance, lengthscale = _kernel(gpytorch, double.covar_module)
         constant = _constant(gpytorch, double.mean_module)
     shapes = (centres.shape[:-2], mean.shape[:-1], lengthscale.shape[:-2], variance.shape, constant.shape)
     batch = np.broadcast_shapes(*shapes)
@@ -160,7 +163,7 @@ def _read(gpytorch: Any, own: Any, double: Any, output: int | None) -> Latent:
     scale = per_column("kernel: lengthscale", of_output(lengthscale, 2), seen.shape[1])
     whitened = type(strategy) is gpytorch.variational.VariationalStrategy
     offset = of_output(mean, 1) - (0.0 if whitened else c)
-    weights = variational_weights(seen, offset, scale, v, strategy.jitter_val, whitened=whitened)
+    weights = variational_weights(kernel, seen, offset, scale, v, strategy.jitter_val, whitened=whitened)
     largest = abs(c) + v * float(np.sum(np.abs(weights)))
     multitask = strategy is not double.variational_strategy
 
@@ -181,7 +184,7 @@ def _read(gpytorch: Any, own: Any, double: Any, output: int | None) -> Latent:
             )
         return exact
 
-    return Latent(points, weights, scale, v, c, columns, predict)
+    return Latent(points, weights, scale, v, c, columns, predict, kernel)
 
 
 def _array(name: str, tensor: Any) -> Array:
@@ -209,19 +212,22 @@ def _check_forward(model: Any, points: Any) -> None:
         )
 
 
-def _kernel(gpytorch: Any, kernel: Any) -> tuple[Array, Array]:
-    """Variance (batch) and lengthscales (batch, 1, 1 or D) of an RBFKernel in ScaleKernels."""
+def _kernel(gpytorch: Any, kernel: Any) -> tuple[KernelName, Array, Array]:
+    """Name, variance (batch) and lengthscales (batch, 1, 1 or D) of an RBFKernel or MaternKernel in ScaleKernels."""
     kinds = gpytorch.kernels
     variance, inner, path = np.ones(()), kernel, ""
     while type(inner) is kinds.ScaleKernel:
         variance = variance * _array("kernel: outputscale", inner.outputscale)
         inner, path = inner.base_kernel, f"{path} in ScaleKernel"
     # A subclass is another kernel.
-    if type(inner) is not kinds.RBFKernel:
+    if type(inner) not in (kinds.RBFKernel, kinds.MaternKernel):
         raise ModelError(
-            f"kernel: {named(inner)}{path} is not supported; daskab certifies one RBFKernel, in ScaleKernels if need be"
+            f"kernel: {named(inner)}{path} is not supported; daskab certifies one RBFKernel or MaternKernel, in "
+            "ScaleKernels if need be"
         )
-    return variance, _array("kernel: lengthscale", inner.lengthscale)
+    # GPyTorch has no Matern but these.
+    name = EQ if type(inner) is kinds.RBFKernel else MATERN[inner.nu]
+    return name, variance, _array("kernel: lengthscale", inner.lengthscale)
 
 
 def _constant(gpytorch: Any, mean: Any) -> Array:

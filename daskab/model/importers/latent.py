@@ -12,11 +12,12 @@ from daskab.errors import ModelError
 from daskab.model.checked import Array, names, numbers, positive, shaped
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box, assemble, box_edges
+from daskab.model.kernels import EQ, KernelName
 
 
 @dataclass(frozen=True)
 class Latent:
-    """``constant + sum_i weights_i variance exp(...)`` over points of D columns, of which a kernel may see fewer."""
+    """``constant + sum_i weights_i variance k(...)`` over points of D columns, of which a kernel may see fewer."""
 
     centres: Array
     weights: Array
@@ -28,6 +29,7 @@ class Latent:
     """Those it sees, in its order."""
     predict: Callable[[Array], Array]
     """The library's own latent mean at points (P, D)."""
+    kernel: KernelName = EQ
 
 
 def kernel_columns(columns: ArrayLike | None, d: int) -> Array | slice:
@@ -90,6 +92,7 @@ def imported(
         variance=latent.variance,
         constant=latent.constant,
         input_names=names(input_names, training.shape[1]) if len(input_names) else _names(latent, d),
+        kernel=latent.kernel,
     )
 
     def predict(at: Array) -> Array:

@@ -13,8 +13,8 @@ UNIFORM, TRAINING, NEAR = 5, 5, 10
 def probe_points(training: Array, lengthscale: Array, lower: Array, upper: Array) -> Array:
     """Points of the box at which a wrong import shows; the same ones every time.
 
-    A few lie anywhere in the box. With many inputs the kernel is nearly zero there, so most are training points, which
-    show the weights, and points about one lengthscale from one, which show lengthscales best.
+    A few lie anywhere in the box. With many inputs the kernel is nearly zero there, so most are close to a training
+    point, which shows the weights, or about one lengthscale from one, which shows lengthscales best.
 
     Parameters
     ----------
@@ -31,6 +31,9 @@ def probe_points(training: Array, lengthscale: Array, lower: Array, upper: Array
     anywhere = lower + (upper - lower) * rng.random((UNIFORM, d))
     picked = training[rng.integers(training.shape[0], size=TRAINING + NEAR)]
     step = rng.normal(size=(NEAR, d))
-    picked[TRAINING:] += lengthscale * step / np.sqrt(np.sum(step**2, axis=1, keepdims=True))
+    step *= lengthscale / np.sqrt(np.sum(step**2, axis=1, keepdims=True))
+    picked[TRAINING:] += step
+    # Close, not there: distances that are squared sums less products lose half their digits at 0, in libraries too.
+    picked[:TRAINING] += 1e-3 * step[:TRAINING]
     points: Array = np.clip(np.concatenate([anywhere, picked]), lower, upper)
     return points

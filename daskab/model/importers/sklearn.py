@@ -37,9 +37,9 @@ def from_sklearn(
     Parameters
     ----------
     estimator : GaussianProcessClassifier or Pipeline
-        Fitted; of two classes, or with ``classes``. Its kernel is an RBF, of one or per-input lengthscales, times
-        ConstantKernels if need be. In a pipeline StandardScaler and MinMaxScaler may come before it; the model, its
-        box and its certificate are then about the raw columns.
+        Fitted; of two classes, or with ``classes``. Its kernel is an RBF or a Matern of nu 0.5, 1.5 or 2.5, of one or
+        per-input lengthscales, times ConstantKernels if need be. In a pipeline StandardScaler and MinMaxScaler may come
+        before it; the model, its box and its certificate are then about the raw columns.
     classes : label or pair of labels, optional
         Which of the binary classifiers inside one of several classes: a class against the rest (one_vs_rest), or one
         against another (one_vs_one). They are certified one by one, as
@@ -92,7 +92,7 @@ def from_sklearn(
         centres = numbers("estimator: X_train_", binary.X_train_, ndim=2)
         target = numbers("estimator: y_train_", binary.y_train_, shape=centres.shape[:1])
         weights = target - numbers("estimator: pi_", binary.pi_, shape=centres.shape[:1])
-        variance, lengthscale = read_kernel(binary.kernel_, d)
+        kernel, variance, lengthscale = read_kernel(binary.kernel_, d)
     except ModelError:
         raise
     except (AttributeError, TypeError, ValueError, LookupError) as error:  # edited, or kept from another version
@@ -105,7 +105,7 @@ def from_sklearn(
     named = names(input_names if len(input_names) else _column_names(steps, classifier), d)
     for scaling in scalings:
         lengthscale = lengthscale / scaling.slope
-    bare = KernelExpansion(raw, weights, lengthscale, lower, upper, variance=variance, input_names=named)
+    bare = KernelExpansion(raw, weights, lengthscale, lower, upper, variance=variance, input_names=named, kernel=kernel)
     check_clips(scalings, named, bare.lower, bare.upper)
     predict = _predictor([step for _, step in steps], binary)
     return assemble("scikit-learn", bare, raw, predict, thresholds, percentile)

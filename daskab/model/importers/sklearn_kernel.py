@@ -1,32 +1,36 @@
-"""Which scikit-learn kernels are an EQ kernel, and its two parameters."""
+"""Which scikit-learn kernels are one that is certified, and its parameters."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Product, Sum
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Exponentiation, Matern, Product, Sum
 
 from daskab.errors import ModelError
 from daskab.model.checked import Array, numbers
 from daskab.model.importers.latent import per_column
+from daskab.model.kernels import EQ, KernelName
 
-SUPPORTED = "daskab certifies one RBF, times ConstantKernels if need be"
+SUPPORTED = "daskab certifies one RBF or Matern of nu 0.5, 1.5 or 2.5, times ConstantKernels if need be"
+
+MATERN: dict[float, KernelName] = {0.5: "exponential", 1.5: "matern32", 2.5: "matern52", math.inf: EQ}
 
 
-def read_kernel(kernel: Any, d: int) -> tuple[float, Array]:
-    r"""Variance v and lengthscales l of a kernel :math:`v \exp(-\sum_j (x_j - y_j)^2 / 2 l_j^2)` of scikit-learn.
+def read_kernel(kernel: Any, d: int) -> tuple[KernelName, float, Array]:
+    r"""Name, variance v and lengthscales l of a kernel of scikit-learn, :math:`v k(\sum_j (x_j - y_j)^2 / l_j^2)`.
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        An RBF, or a product, nested in any way, of one RBF and ConstantKernels.
+        An RBF or a Matern, or a product, nested in any way, of one of them and ConstantKernels.
     d : int
         Inputs.
 
     Returns
     -------
-    tuple of float and ndarray, shape (D,)
+    tuple of str, float and ndarray, shape (D,)
 
     Raises
     ------
@@ -34,19 +38,20 @@ def read_kernel(kernel: Any, d: int) -> tuple[float, Array]:
         If it is any other kernel, which is named.
     """
     variance = 1.0
-    shapes: list[Array] = []
+    shapes: list[tuple[KernelName, Array]] = []
     for factor in _factors(kernel):
         # A subclass is another kernel: Matern is one of RBF.
         if type(factor) is ConstantKernel:
             variance *= float(numbers("kernel: constant_value", factor.constant_value, shape=()))
-        elif type(factor) is RBF:
-            shapes.append(per_column("kernel: length_scale", factor.length_scale, d))
+        elif type(factor) is RBF or (type(factor) is Matern and factor.nu in MATERN):
+            name = EQ if type(factor) is RBF else MATERN[factor.nu]
+            shapes.append((name, per_column("kernel: length_scale", factor.length_scale, d)))
         else:
             part = "" if factor is kernel else f" in {formula(kernel)}"
             raise ModelError(f"kernel: {formula(factor)}{part} is not supported; {SUPPORTED}")
     if len(shapes) != 1:
-        raise ModelError(f"kernel: {formula(kernel)} has {len(shapes)} RBFs; {SUPPORTED}")
-    return variance, shapes[0]
+        raise ModelError(f"kernel: {formula(kernel)} has {len(shapes)} RBFs and Materns; {SUPPORTED}")
+    return shapes[0][0], variance, shapes[0][1]
 
 
 def formula(kernel: Any) -> str:
@@ -58,6 +63,8 @@ def formula(kernel: Any) -> str:
             return f"{formula(kernel.k1)} * {formula(kernel.k2)}"
         case Exponentiation():
             return f"{formula(kernel.kernel)} ** {kernel.exponent:g}"
+        case Matern():
+            return f"Matern(nu={kernel.nu:g})"
         case _:
             return type(kernel).__name__
 

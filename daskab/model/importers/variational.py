@@ -16,15 +16,24 @@ from scipy.spatial.distance import cdist
 
 from daskab.errors import ModelError
 from daskab.model.checked import Array
+from daskab.model.kernels import KernelName, profile
 
 
 def variational_weights(
-    centres: Array, mean: Array, lengthscale: Array, variance: float, jitter: float, *, whitened: bool
+    kernel: KernelName,
+    centres: Array,
+    mean: Array,
+    lengthscale: Array,
+    variance: float,
+    jitter: float,
+    *,
+    whitened: bool,
 ) -> Array:
-    """Weights of the EQ kernel at inducing points.
+    """Weights of a kernel at inducing points.
 
     Parameters
     ----------
+    kernel : str
     centres : ndarray, shape (M, D)
         The inducing points Z.
     mean : ndarray, shape (M,)
@@ -51,7 +60,8 @@ def variational_weights(
     """
     scaled = centres / lengthscale
     # Differences, not |x|^2 - 2 x.z + |z|^2: data far from the origin keeps its digits.
-    among = variance * np.exp(-0.5 * cdist(scaled, scaled, "sqeuclidean")) + jitter * np.eye(centres.shape[0])
+    values = profile(kernel, 0.5 * cdist(scaled, scaled, "sqeuclidean"))
+    among = variance * values + jitter * np.eye(centres.shape[0])
     try:
         factor = cholesky(among, lower=True)
     except LinAlgError:
