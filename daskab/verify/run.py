@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from daskab.attack.attacker import attacker
 from daskab.attack.attained import attained_change, crosses_thresholds
+from daskab.attack.difference import fewest_for_difference
+from daskab.attack.several import SeveralWitness
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.files import copy_here
 from daskab.model.expansion import KernelExpansion
@@ -172,9 +174,19 @@ def check_other_attacks(
         certified = len(names) + 1 if certificate.no_attack_exists else certificate.inputs_required or 0
         if found is not None and found.n_inputs < certified and crosses_thresholds(model, found.x, found.x_prime):
             return Check("other attacks", False, f"one changes {found.n_inputs} inputs where {certified} are certified")
+        summed = certificate.inputs_required_by_sum or len(names) + 1
+        far = fewest_for_difference(model, STARTS // 4, seed + 1, total)
+        if far is not None and far.n_inputs < summed and moves_by(model, far, model.delta):
+            said = f"one changes {far.n_inputs} inputs and the latent by {model.delta:g}, which the sum excludes"
+            return Check("other attacks", False, said)
     return Check(
         "other attacks", True, f"{inputs.size} inputs attacked anew, and several at once: none beats its bound"
     )
+
+
+def moves_by(model: KernelExpansion, pair: SeveralWitness, most: float) -> bool:
+    """Whether the latents of two points are certainly farther apart than that, which rounding may hide."""
+    return attained_change(model, pair.x, pair.x_prime) > most
 
 
 class Anew:

@@ -56,7 +56,7 @@ def test_bounds_are_above_brute_force_and_near(kernel: KernelName) -> None:
     assert certificate.model_digest == model.digest
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     model=st.one_of(
         models(max_centres=6, max_inputs=5, lengthscales=(0.2, 5.0), thresholds=True),
@@ -80,7 +80,7 @@ def test_nothing_an_attacker_can_do_exceeds_its_bound(model: KernelExpansion, ke
         assert certificate.attack.n_inputs >= (certificate.inputs_required or 99)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(model=models(max_centres=8, max_inputs=6), kernel=st.sampled_from(OTHERS), seed=st.integers(0, 2**32 - 1))
 def test_parts_add_up_to_the_model(model: KernelExpansion, kernel: KernelName, seed: int) -> None:
     model = model.replace(kernel=kernel)
@@ -149,13 +149,13 @@ def test_a_run_is_found_again_and_mended(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_limited_run_is_sound_and_goes_on(tmp_path: Path) -> None:
-    model = small("exponential", m=20, d=4, lengthscale=0.4)
+    model = small("exponential", m=8, d=2, lengthscale=0.4)
     early = certify(model, runs=tmp_path, time_limit=1e-3)
     assert not early.complete
     (folder,) = tmp_path.iterdir()
     assert (folder / "certificate.incomplete.json").exists()
     assert not (folder / "certificate.json").exists()
-    late = certify(model, runs=tmp_path, node_budget=20_000)
+    late = certify(model, runs=tmp_path)
     assert np.all(early.upper_bound >= late.attained)
     assert (folder / "certificate.json").exists()
     assert not (folder / "certificate.incomplete.json").exists()
