@@ -44,7 +44,7 @@ from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
 from daskab.run.models import job_models, noun_of
 from daskab.run.plan import canonical_json
-from daskab.run.sandwich import is_sandwich
+from daskab.run.sandwich.layout import is_sandwich
 from daskab.run.status import look_at, runs_in
 from daskab.sandwich.parts import parts_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from daskab.model.expansion import KernelExpansion
@@ -13,7 +14,8 @@ from daskab.run.executors import Executor
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
 from daskab.run.queue import Queue
-from daskab.run.sandwich import PARTS, Sandwich
+from daskab.run.sandwich.conclusion import conclude
+from daskab.run.sandwich.layout import PARTS, Sandwich
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ def ask(
         Drive(part_question, part, run.folder / PARTS, batch=batch, progress=progress(f" part {k} of {n}"))
         for k, (part_question, part) in enumerate(zip(run.questions, run.parts.models, strict=True), start=1)
     )
-    return Asked(drives, run.conclude)
+    return Asked(drives, partial(conclude, run))
 
 
 class Answers:

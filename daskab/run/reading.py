@@ -29,7 +29,7 @@ from daskab.run.aggregate import (
 from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.driver import read_provenance, read_sealed
 from daskab.run.records import Task, recorded
-from daskab.run.sandwich import PARTS, is_sandwich
+from daskab.run.sandwich.layout import PARTS, is_sandwich
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace

@@ -13,7 +13,7 @@ from daskab.errors import IntegrityError
 from daskab.run.lease import held
 from daskab.run.plan import Plan, Question
 from daskab.run.records import Record, read_record, recorded
-from daskab.run.sandwich import PARTS, is_sandwich, read_sum
+from daskab.run.sandwich.layout import PARTS, is_sandwich, read_sum
 
 State = Literal["sealed", "running", "stopped", "damaged"]
 

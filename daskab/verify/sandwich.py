@@ -12,7 +12,8 @@ import numpy as np
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.run.driver import read_sealed
 from daskab.run.executors import Executor
-from daskab.run.sandwich import PARTS, Sandwich, certificate_of, open_sandwich
+from daskab.run.sandwich.conclusion import certificate_of
+from daskab.run.sandwich.layout import PARTS, Sandwich, open_sandwich
 from daskab.sandwich.fit import FARTHEST
 from daskab.sandwich.parts import farthest
 from daskab.verify.balls import Balls
