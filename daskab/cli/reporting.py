@@ -14,7 +14,8 @@ from daskab.files import reaching
 from daskab.report.explain import describe_explanation, explain, input_of
 from daskab.report.results import INCOMPLETE
 from daskab.run.plan import canonical_json
-from daskab.run.reading import read_run
+from daskab.run.reading import RunReading, read_run
+from daskab.run.sandwich.layout import PARTS
 
 
 @click.command("report")
@@ -55,9 +56,14 @@ def explain_input(folder: Path, wanted: str, as_json: bool) -> int:
     """Say what gives the bound of one input, by its name or number: the path, the pair of points, the centres."""
     with reaching(folder):
         reading = read_run(folder)
-        if reading.space.model.domain.groups:
+        if not isinstance(reading, RunReading):
+            raise JobError(
+                f"{folder}: its model has the kernel {reading.model.kernel} and is made of other runs, whose inputs can "
+                f"be explained: {folder / PARTS}"
+            )
+        if reading.model.domain.groups:
             raise JobError(f"{folder}: its model has groups of inputs, which are not explained")
-        found = explain(reading, input_of(reading.space.model.input_names, wanted))
+        found = explain(reading, input_of(reading.model.input_names, wanted))
     if as_json:
         click.echo(canonical_json(found.to_dict()))
     else:

@@ -19,7 +19,7 @@ from daskab.bound.nodes import BOUND, FROM_HIGH, FROM_LOW, TO_HIGH, TO_LOW, UNIT
 from daskab.errors import IntegrityError, JobError
 from daskab.report.facts import Facts, facts_of
 from daskab.report.verdict import inputs
-from daskab.run.reading import Reading
+from daskab.run.reading import RunReading
 from daskab.run.store import CLOSED
 from daskab.run.workspace import Workspace
 
@@ -127,9 +127,9 @@ def input_of(names: tuple[str, ...], wanted: str) -> int:
     raise JobError(f"INPUT: {wanted!r} is neither the name of an input nor a number from 0 to {len(names) - 1}{meant}")
 
 
-def explain(reading: Reading, d: int) -> Explanation:
+def explain(reading: RunReading, d: int) -> Explanation:
     """Explain input ``d`` of a run."""
-    model, certificate = reading.space.model, reading.certificate
+    model, certificate = reading.model, reading.certificate
     facts = facts_of(model)
     x, x_prime = reading.witnesses.pair(d)
     before, after = facts.original(x), facts.original(x_prime)
@@ -138,7 +138,7 @@ def explain(reading: Reading, d: int) -> Explanation:
     edges = facts.original(np.stack([model.lower, model.upper]))[:, d]
     sequence = deciding_sequence(reading, facts, d)
     return Explanation(
-        run=reading.space.folder.name,
+        run=reading.folder.name,
         sealed=reading.sealed,
         input=model.input_names[d],
         number=d,
@@ -162,9 +162,9 @@ def explain(reading: Reading, d: int) -> Explanation:
     )
 
 
-def deciding_sequence(reading: Reading, facts: Facts, d: int) -> Sequence:
+def deciding_sequence(reading: RunReading, facts: Facts, d: int) -> Sequence:
     """The sequence whose bound is the input's: of the first slices, or of an enhancement that proved less."""
-    evidence, slices = reading.space.evidence, reading.space.plan.question.slices
+    evidence, slices = reading.space.evidence, reading.question.slices
     bound = reading.units.bound[:, d]
     upper = float(reading.certificate.upper_bound[d])
     if float(bound.max()) == upper:
@@ -178,12 +178,12 @@ def deciding_sequence(reading: Reading, facts: Facts, d: int) -> Sequence:
                 side, number = divmod(int(np.argmax(proved)), sequences.count(slices))
                 return _sequence(reading, facts, d, slices, side, number, enhanced=True)
     raise IntegrityError(
-        f"{reading.space.folder}: no sequence of input {reading.space.model.input_names[d]} has its certified bound"
+        f"{reading.folder}: no sequence of input {reading.model.input_names[d]} has its certified bound"
     )
 
 
 def _sequence(
-    reading: Reading, facts: Facts, d: int, slices: int, side: int, number: int, *, enhanced: bool
+    reading: RunReading, facts: Facts, d: int, slices: int, side: int, number: int, *, enhanced: bool
 ) -> Sequence:
     first, last = (int(n) for n in sequences.ends(slices)[number])
     edges = slice_edges(float(reading.space.scaled.width[d]), slices)
@@ -199,16 +199,16 @@ def _sequence(
     )
 
 
-def _range(reading: Reading, facts: Facts, d: int, low: float, high: float) -> tuple[float, float]:
+def _range(reading: RunReading, facts: Facts, d: int, low: float, high: float) -> tuple[float, float]:
     """Two scaled coordinates of input ``d`` in the units of the data."""
-    model = reading.space.model
+    model = reading.model
     at = np.tile(model.lower, (2, 1))
     at[:, d] = np.clip(model.lower[d] + np.array([low, high]) * model.lengthscale[d], model.lower[d], model.upper[d])
     shown = facts.original(at)[:, d]
     return float(shown[0]), float(shown[1])
 
 
-def highest_open(reading: Reading, facts: Facts, d: int) -> OpenPart | None:
+def highest_open(reading: RunReading, facts: Facts, d: int) -> OpenPart | None:
     """The highest of the nodes of an input that the rounds of an adaptive run left open."""
     space = reading.space
     last = space.laid_out("round") - 1
@@ -236,9 +236,9 @@ def _left_open(space: Workspace, number: int, d: int) -> Array:
     return np.concatenate(parts) if parts else np.empty((0, 0))
 
 
-def driving_centres(reading: Reading, facts: Facts, d: int) -> tuple[Centre, ...]:
+def driving_centres(reading: RunReading, facts: Facts, d: int) -> tuple[Centre, ...]:
     """The centres whose terms change most between the two points of the pair, the largest first."""
-    model = reading.space.model
+    model = reading.model
     x, x_prime = reading.witnesses.pair(d)
     adds = terms(model, x_prime)[0] - terms(model, x)[0]
     most = np.argsort(-np.abs(adds), kind="stable")[:MOST_CENTRES].tolist()

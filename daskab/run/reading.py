@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from daskab.errors import DaskabError, IntegrityError
+from daskab.errors import IncompleteError, IntegrityError
+from daskab.model.expansion import KernelExpansion
 from daskab.run import joint
 from daskab.run.aggregate import (
     UnitBounds,
@@ -28,8 +29,10 @@ from daskab.run.aggregate import (
 )
 from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.driver import read_provenance, read_sealed
+from daskab.run.plan import Question
 from daskab.run.records import Task, recorded
-from daskab.run.sandwich.layout import PARTS, is_sandwich
+from daskab.run.sandwich.conclusion import certificate_of
+from daskab.run.sandwich.layout import PARTS, is_sandwich, open_sandwich
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
@@ -39,16 +42,25 @@ from daskab.run.workspace import Workspace, open_workspace
 class Reading:
     """What is known of a run."""
 
-    space: Workspace
+    folder: Path
+    question: Question
+    model: KernelExpansion
     certificate: Certificate
     witnesses: Witnesses
-    units: UnitBounds  #: of every logical unit, before enhancements
     sealed: bool  #: whether the certificate is final
 
     @property
     def spent(self) -> dict[str, Any]:
         """What its provenance says of times and places; nothing where there is none."""
-        return read_provenance(self.space.folder)
+        return read_provenance(self.folder)
+
+
+@dataclass(frozen=True, eq=False)
+class RunReading(Reading):
+    """The same of one that is not made of others."""
+
+    space: Workspace
+    units: UnitBounds  #: of every logical unit, before enhancements
 
 
 def read_run(folder: Path) -> Reading:
@@ -64,16 +76,13 @@ def read_run(folder: Path) -> Reading:
 
     Raises
     ------
-    DaskabError
-        If it is made of other runs.
+    IncompleteError
+        If it is made of others, and none of them has been begun.
     IntegrityError
         If it is none, or what is read of it is damaged.
     """
     if is_sandwich(folder):
-        raise DaskabError(
-            f"{folder}: is of a model whose kernel is not EQ, so it is made of others; these can be shown, one by one: "
-            f"{folder / PARTS}"
-        )
+        return _of_parts(folder)
     if not (folder / "plan.json").exists():
         raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
     space = open_workspace(folder)
@@ -90,7 +99,7 @@ def _final(space: Workspace) -> Reading:
             f"{space.evidence.path}: its bounds are not those of the certificate; "
             f"run again, after removing {space.certificate}"
         )
-    return Reading(space, certificate, certificate.witnesses, units, sealed=True)
+    return _of_run(space, certificate, certificate.witnesses, units, sealed=True)
 
 
 def _so_far(space: Workspace) -> Reading:
@@ -111,4 +120,22 @@ def _so_far(space: Workspace) -> Reading:
     attack = met_attack(space.model, several_attack(space, done), together)
     certificate = conclude(space, units, alone, known, attack, together, done, all_done=False)
     assert certificate.witnesses is not None  # `conclude` gives them
-    return Reading(space, certificate, certificate.witnesses, units, sealed=False)
+    return _of_run(space, certificate, certificate.witnesses, units, sealed=False)
+
+
+def _of_run(
+    space: Workspace, certificate: Certificate, witnesses: Witnesses, units: UnitBounds, *, sealed: bool
+) -> RunReading:
+    return RunReading(space.folder, space.plan.question, space.model, certificate, witnesses, sealed, space, units)
+
+
+def _of_parts(folder: Path) -> Reading:
+    """Of a run that is made of others, from all of them as they are."""
+    run, sealed = open_sandwich(folder), (folder / "certificate.json").exists()
+    parts = [folder / PARTS / question.run_id for question in run.questions]
+    if not all((part / "plan.json").exists() for part in parts):
+        raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
+    certificate = certificate_of(run, [read_run(part).certificate for part in parts])
+    if sealed and certificate.to_json() != (folder / "certificate.json").read_text(encoding="utf-8"):
+        raise IntegrityError(f"{folder}/certificate.json: is not what its parts come to; remove it and run again")
+    return Reading(folder, run.question, run.model, certificate, run.pairs.witnesses, sealed)

@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_every_input_is_explained_by_its_numbers(folder: Path) -> None:
     before = snapshot(folder)
     reading = read_run(folder)
-    certificate, model = reading.certificate, reading.space.model
+    certificate, model = reading.certificate, reading.model
     for d, name in enumerate(model.input_names):
         it = explain(reading, d)
         x, x_prime = reading.witnesses.pair(d)

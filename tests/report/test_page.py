@@ -139,7 +139,7 @@ def pages(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> di
 
 def expected_bounds(reading: Reading) -> list[list[str]]:
     """Rows of the table of bounds."""
-    facts, certificate = facts_of(reading.space.model), reading.certificate
+    facts, certificate = facts_of(reading.model), reading.certificate
     rows = []
     for d in np.argsort(-certificate.upper_bound, kind="stable").tolist():
         x, x_prime = (facts.original(point) for point in reading.witnesses.pair(d))
@@ -154,7 +154,7 @@ def expected_bounds(reading: Reading) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["table", "image", "plain", "robust"])
 def test_the_numbers_are_the_certificates(name: str, runs: dict[str, Path], pages: dict[str, Page]) -> None:
     reading, page = read_run(runs[name]), pages[name]
-    certificate, facts = reading.certificate, facts_of(reading.space.model)
+    certificate, facts = reading.certificate, facts_of(reading.model)
     noun = {"image": "pixel"}.get(name, "input")
     said = verdict(certificate, facts.classes, noun).splitlines()
     assert [text for text in page.all("p") if text in said] == said

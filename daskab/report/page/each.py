@@ -26,7 +26,7 @@ HEAT = "YlOrRd"
 
 def bounds_table(reading: Reading, facts: Facts) -> Table:
     """Bound, attained change and the pair of every input, the highest bound first."""
-    certificate, model = reading.certificate, reading.space.model
+    certificate, model = reading.certificate, reading.model
     rows: list[tuple[str, ...]] = []
     for c in by_bound(certificate.upper_bound):
         upper, attained = float(certificate.upper_bound[c]), float(certificate.attained[c])
@@ -91,7 +91,7 @@ def bars(reading: Reading, name: str, table: Table | None) -> Picture:
 
 def heat_map(reading: Reading, facts: Facts, pixels: Pixels, name: str, table: Table) -> Picture:
     """Bounds over the average image, beside that image."""
-    certificate, model = reading.certificate, reading.space.model
+    certificate, model = reading.certificate, reading.model
     average, whose = model.centres.mean(axis=0), averaged(reading, facts)
     figure, (left, right) = canvas(3.4, 1, 2)
     edges = float(model.lower.min()), float(model.upper.max())
@@ -122,7 +122,7 @@ def heat_map(reading: Reading, facts: Facts, pixels: Pixels, name: str, table: T
 def averaged(reading: Reading, facts: Facts) -> str:
     """Which images the average is of: a run keeps the model, not what it was trained on."""
     fitted = facts.made_of.get("model")
-    n = reading.space.model.n_centres
+    n = reading.model.n_centres
     if isinstance(fitted, dict) and "inducing_points" in fitted:
         dense = fitted["inducing_points"] is None
         return f"the average of the {n} {'images it was trained on' if dense else 'inducing points, its centres'}"

@@ -21,7 +21,7 @@ MOST_PAIRS, MOST_NAMES = 4, 12
 
 def witness_images(reading: Reading, facts: Facts, pixels: Pixels, name: str) -> Picture:
     """The pairs that attain most, each with the pixels that it changes marked."""
-    certificate, model = reading.certificate, reading.space.model
+    certificate, model = reading.certificate, reading.model
     shown = np.argsort(-certificate.attained, kind="stable")[:MOST_PAIRS].tolist()
     figure, axes = canvas(1.5 * -(-len(shown) // 2) + 0.2, -(-len(shown) // 2), 4)
     said = []
@@ -43,7 +43,7 @@ def witness_images(reading: Reading, facts: Facts, pixels: Pixels, name: str) ->
 
 def marked_image(axes: Axes, reading: Reading, pixels: Pixels, point: Array, marked: list[int]) -> None:
     """A point as an image, with some pixels outlined."""
-    model = reading.space.model
+    model = reading.model
     show_image(axes, pixels.image(point), float(model.lower.min()), float(model.upper.max()))
     for d in marked:
         row, column = int(pixels.row[d]), int(pixels.column[d])
@@ -60,7 +60,7 @@ def attack_images(reading: Reading, facts: Facts, attack: Attack, pixels: Pixels
         marked_image(ax, reading, pixels, point, changed)
         ax.set_title(class_of(reading, facts, latent))
         ax.set_xlabel(f"latent {latent:.4g}")
-    names = ", ".join(reading.space.model.input_names[d] for d in changed[:MOST_NAMES])
+    names = ", ".join(reading.model.input_names[d] for d in changed[:MOST_NAMES])
     more = f" and {len(changed) - MOST_NAMES} more" if len(changed) > MOST_NAMES else ""
     words = f"{attack_words(reading, facts, attack)} Outlined is where they differ: {names}{more}."
     return picture(f"{name}-attack", f"An attack that changes {inputs(attack.n_inputs, facts.noun)}", words, figure)
@@ -84,9 +84,9 @@ def attack_tables(reading: Reading, facts: Facts, attack: Attack) -> tuple[Table
     """The inputs an attack changes, and those it leaves as they are, in the units of the data."""
     x, x_prime = np.array(attack.x), np.array(attack.x_prime)
     before, after = facts.original(x), facts.original(x_prime)
-    lower, upper = (facts.original(edge) for edge in (reading.space.model.lower, reading.space.model.upper))
+    lower, upper = (facts.original(edge) for edge in (reading.model.lower, reading.model.upper))
     changed, kept = [], []
-    for d, name in enumerate(reading.space.model.input_names):
+    for d, name in enumerate(reading.model.input_names):
         span = (f"{number(lower[d])} to {number(upper[d])}",)
         if x[d] != x_prime[d]:
             changed.append((name, number(before[d]), number(after[d]), *span, *unit_cell(facts, d)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskab.model.kernels import EQ
 from daskab.report.facts import Facts, facts_of
 from daskab.report.page.drawing import style
 from daskab.report.page.each import MOST_BARS, bars, bounds_table, heat_map
@@ -18,7 +19,7 @@ from daskab.run.reading import Reading
 
 def run_section(reading: Reading) -> Section:
     """The section of a run."""
-    facts, certificate = facts_of(reading.space.model), reading.certificate
+    facts, certificate = facts_of(reading.model), reading.certificate
     name = f"run-{certificate.run_id}"
     with style():
         parts = (how_many(reading, facts, name), each(reading, facts, name), *several(reading, facts, name))
@@ -34,7 +35,7 @@ def run_section(reading: Reading) -> Section:
 
 def title(reading: Reading, facts: Facts) -> str:
     """What the model is, as far as is known."""
-    model = reading.space.model
+    model = reading.model
     what = "A model" if facts.entry is None else facts.entry.title
     pair = "" if facts.classes is None else f", {facts.classes[0]} against {facts.classes[1]}"
     return f"{what}{pair}: {inputs(model.n_centres, 'centre')}, {inputs(model.n_inputs, facts.input)}"
@@ -93,11 +94,8 @@ def several(reading: Reading, facts: Facts, name: str) -> tuple[Part, ...]:
 
 def beside(reading: Reading, facts: Facts) -> tuple[Part, ...]:
     """The model and the baselines on its data, if there are any."""
-    model, certificate = reading.space.model, reading.certificate
-    rows = [
-        _compared(one.name, one.model.accuracy, one.certificate)
-        for one in baselines_beside(reading.space.folder, model)
-    ]
+    model, certificate = reading.model, reading.certificate
+    rows = [_compared(one.name, one.model.accuracy, one.certificate) for one in baselines_beside(reading.folder, model)]
     if not rows:
         return ()
     text = (
@@ -120,7 +118,7 @@ def _compared(name: str, accuracy: float | None, certificate: Certificate) -> tu
 
 def made_of(reading: Reading, facts: Facts) -> Part:
     """Where all of it comes from."""
-    certificate, model, question = reading.certificate, reading.space.model, reading.space.plan.question
+    certificate, model, question = reading.certificate, reading.model, reading.question
     spent = reading.spent
     said: dict[str, Any] = {
         "run": certificate.run_id,
@@ -128,6 +126,7 @@ def made_of(reading: Reading, facts: Facts) -> Part:
         "model": f"sha256 {certificate.model_digest}",
         "evidence": f"sha256 {certificate.evidence_sha256}",
         "latent thresholds": None if certificate.delta is None else _pair(model.latent_low, model.latent_high),
+        "kernel": None if model.kernel == EQ else f"{model.kernel}, as a sum of EQ kernels",
         "attacker": model.domain.words or None,
         "accuracy": None if model.accuracy is None else f"{model.accuracy:.4g} of points that were held out",
         "data": facts.made_of.get("title"),
@@ -145,7 +144,7 @@ def made_of(reading: Reading, facts: Facts) -> Part:
         "time of all tasks": _seconds(spent.get("task_seconds")),
     }
     known = tuple((key, str(value)) for key, value in said.items() if value)
-    text = f"Whoever has the run checks it with: daskab verify {reading.space.folder.name}"
+    text = f"Whoever has the run checks it with: daskab verify {reading.folder.name}"
     return Part("Where this comes from", text, facts=known)
 
 
