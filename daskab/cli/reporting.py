@@ -58,8 +58,8 @@ def explain_input(folder: Path, wanted: str, as_json: bool) -> int:
         reading = read_run(folder)
         if not isinstance(reading, RunReading):
             raise JobError(
-                f"{folder}: its model has the kernel {reading.model.kernel} and is made of other runs, whose inputs can "
-                f"be explained: {folder / PARTS}"
+                f"{folder}: its model has the kernel {reading.model.kernel} and is made of other runs, whose inputs "
+                f"can be explained: {folder / PARTS}"
             )
         if reading.model.domain.groups:
             raise JobError(f"{folder}: its model has groups of inputs, which are not explained")
