@@ -136,6 +136,6 @@ def _of_parts(folder: Path) -> Reading:
     if not all((part / "plan.json").exists() for part in parts):
         raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
     certificate = certificate_of(run, [read_run(part).certificate for part in parts])
-    if sealed and certificate.to_json() != (folder / "certificate.json").read_text(encoding="utf-8"):
+    if sealed and certificate.to_json().encode() != (folder / "certificate.json").read_bytes():
         raise IntegrityError(f"{folder}/certificate.json: is not what its parts come to; remove it and run again")
     return Reading(folder, run.question, run.model, certificate, run.pairs.witnesses, sealed)

@@ -70,6 +70,11 @@ def distance(kernel: KernelName, total: EQSum, reach: float) -> float:
 
 def _at_most(kernel: KernelName, total: EQSum, low: Array, high: Array) -> tuple[Array, Array]:
     """What the difference (n,) does not exceed from low to high (n,), but for rounding, and its size in the middle."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of scales beyond all measure; what is no number is refused
+        return _within(kernel, total, low, high)
+
+
+def _within(kernel: KernelName, total: EQSum, low: Array, high: Array) -> tuple[Array, Array]:
     r, half = 0.5 * (low + high), 0.5 * (high - low)
     off, slope = np.abs(profile(kernel, 0.5 * r * r) - _sum(total, r)), np.abs(_slope(kernel, r) - _sum_slope(total, r))
     # |d^2/dr^2 exp(-r^2 / 2s^2)| = |rho^2 - 1| exp(-rho^2 / 2) / s^2, rho = r / s: at most 1 / s^2, and small far out.

@@ -46,7 +46,7 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
             yield Check(f"part {k}", False, str(error))
             return
     certificate = certificate_of(run, certificates)
-    same = certificate.to_json() == kept.read_text(encoding="utf-8")
+    same = certificate.to_json().encode() == kept.read_bytes()
     said = "bounds of the parts added up anew, attacks evaluated anew: "
     yield Check("sums", same, said + ("the same certificate to the byte" if same else "another certificate"))
     yield from check_witnesses(run.model, certificate, balls, rng)

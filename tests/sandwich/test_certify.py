@@ -19,6 +19,7 @@ from daskab.attack.attained import attained_change, latent_range
 from daskab.bound.scaled import Scaled
 from daskab.model.kernels import KernelName
 from daskab.run.executors.inline import Inline
+from daskab.run.reading import read_run
 from daskab.sandwich.parts import parts_of
 from daskab.verify.balls import Balls
 from daskab.verify.sandwich import verify_sandwich
@@ -169,16 +170,22 @@ def test_a_certificate_that_says_more_is_not_verified(run: Path, tmp_path: Path)
     folder = copied(run, tmp_path)
     said = json.loads((folder / "certificate.json").read_text())
     said["upper_bound"][0] *= 0.9
-    (folder / "certificate.json").write_text(json.dumps(said, sort_keys=True, separators=(",", ":")))
-    assert "sums" in verified(folder)
-    with pytest.raises(IntegrityError, match="is not what its parts come to"):
-        certify(small("matern52"), runs=tmp_path)
+    told = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+    for content in (told, told.replace(b"complete", b"\xffomplete")):
+        (folder / "certificate.json").write_bytes(content)
+        assert "sums" in verified(folder)
+        with pytest.raises(IntegrityError, match="is not what its parts come to"):
+            certify(small("matern52"), runs=tmp_path)
+        with pytest.raises(IntegrityError, match="is not what its parts come to"):
+            read_run(folder)
 
 
 def test_a_kernel_said_to_be_nearer_is_refused(run: Path, tmp_path: Path) -> None:
     folder = copied(run, tmp_path)
     said = json.loads((folder / "sum.json").read_text())
-    for name, value in (("error", said["error"] * 0.9), ("scales", [1.5 * s for s in said["scales"]]), ("error", "x")):
+    wrong = [1.5 * s for s in said["scales"]]
+    huge = [1e200, *said["scales"][1:]]
+    for name, value in (("error", said["error"] * 0.9), ("scales", wrong), ("scales", huge), ("error", "x")):
         (folder / "sum.json").write_text(json.dumps(said | {name: value}))
         with pytest.raises(IntegrityError):
             verified(folder)

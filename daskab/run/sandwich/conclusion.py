@@ -27,7 +27,7 @@ def conclude(run: Sandwich, outcomes: Sequence[Outcome]) -> Outcome:
     partial = run.folder / "certificate.incomplete.json"
     with reaching(run.folder), one_writer(run.folder):
         found = sealed and path.exists()
-        if found and path.read_text(encoding="utf-8") != text:
+        if found and path.read_bytes() != text.encode():
             raise IntegrityError(f"{path}: is not what its parts come to; remove it and run again")
         if sealed:
             write_atomically(path, text)

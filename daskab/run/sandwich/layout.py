@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daskab.bound.topn import inputs_required, largest_sums
-from daskab.errors import IntegrityError, ModelError
+from daskab.errors import BoundError, IntegrityError, ModelError
 from daskab.files import reaching, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
@@ -127,7 +127,12 @@ def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
     shaped = total.scales.ndim == 1 and total.scales.shape == total.shares.shape
     if not (shaped and total.scales.size and np.all(total.scales > 0.0) and np.all(total.shares > 0.0)):
         raise IntegrityError(f"{folder / SUM}: scales and shares are not positive numbers; move the run away")
-    parts = parts_by(model, total)
+    try:
+        parts = parts_by(model, total)
+    except (ModelError, BoundError) as failed:
+        raise IntegrityError(
+            f"{folder / SUM}: makes no parts of its model ({failed}); move it away"
+        ) from None
     # Proved anew here, where the last bits may come out otherwise; a stored one that is far less proves too much.
     if not parts.error * (1.0 - 1e-9) <= error < math.inf:
         raise IntegrityError(f"{folder / SUM}: its error is {error!r}, below the {parts.error!r} proved; move it away")
