@@ -130,9 +130,7 @@ def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
     try:
         parts = parts_by(model, total)
     except (ModelError, BoundError) as failed:
-        raise IntegrityError(
-            f"{folder / SUM}: makes no parts of its model ({failed}); move it away"
-        ) from None
+        raise IntegrityError(f"{folder / SUM}: makes no parts of its model ({failed}); move it away") from None
     # Proved anew here, where the last bits may come out otherwise; a stored one that is far less proves too much.
     if not parts.error * (1.0 - 1e-9) <= error < math.inf:
         raise IntegrityError(f"{folder / SUM}: its error is {error!r}, below the {parts.error!r} proved; move it away")
