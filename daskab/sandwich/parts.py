@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 SHARE_LOST = 3e-3
 """Of the thresholds' distance: what replacing the kernel may cost a one-input bound, where a sum is near enough."""
 
+LEAST_REACH = 1e-3
+"""Lengthscales: nothing can be fitted over less, and more is proved than is needed."""
+
 DEFAULT_TOLERANCE = 1e-4
 """Distance of the kernels that is aimed at where a model has no thresholds."""
 
@@ -66,10 +69,11 @@ def parts_by(model: KernelExpansion, total: EQSum) -> Parts:
 
 
 def farthest(model: KernelExpansion) -> float:
-    """A distance in lengthscales that no point of the box has from any centre."""
+    """A distance in lengthscales that no point of the box has from any centre; not below `LEAST_REACH`."""
     scaled = Scaled.of(model.replace(kernel="eq"))
     away = np.maximum(np.abs(scaled.centres), np.abs(scaled.width - scaled.centres))
-    return float(np.sqrt(np.max(np.sum(away**2, axis=1)))) * (1.0 + (model.n_inputs + 16.0) * EPS)
+    reach = float(np.sqrt(np.max(np.sum(away**2, axis=1)))) * (1.0 + (model.n_inputs + 16.0) * EPS)
+    return max(reach, LEAST_REACH)
 
 
 def total_size(model: KernelExpansion) -> float:

@@ -112,6 +112,14 @@ def test_what_cannot_change_has_no_bound_but_0() -> None:
     assert certificate.upper_bound[0] > 0.0
 
 
+def test_boxes_of_no_width_or_of_another_scale() -> None:
+    model = KernelExpansion([[0.2, 0.4], [0.9, 0.1]], [1.0, -2.0], 1e9, [0, 0], [1, 1], kernel="matern32")
+    at_a_point = model.replace(centres=[[0.5, 0.5]], weights=[1.0], lower=[0.5, 0.5], upper=[0.5, 0.5])
+    for asked in (model, at_a_point):
+        certificate = certify(asked, node_budget=50)
+        assert np.all(certificate.upper_bound >= certificate.attained)
+
+
 def test_eq_is_all_that_the_rest_takes() -> None:
     with pytest.raises(ModelError, match="kernel: matern32, where only models with the EQ kernel are handled"):
         Scaled.of(small("matern32"))
