@@ -50,7 +50,8 @@ def certify_job(
             results.begin(item.name)
             question = make_question(item.model, item.bound, job.attack)
             progress = watch.parts(f"{job.name}/{item.name}")
-            asked = ask(question, item.model, runs, batch=job.run.batch, progress=progress)
+            with signals.at_once():  # a sum of kernels is fitted and attacked here
+                asked = ask(question, item.model, runs, batch=job.run.batch, progress=progress)
             items[asked] = item
             yield asked
 

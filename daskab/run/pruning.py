@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from daskab.errors import BusyError, IntegrityError
 from daskab.files import remove_folder, storage_options
 from daskab.run.lease import one_writer
 from daskab.run.nights import CURRENT, Kept, Night, Nights, kept_in
+from daskab.run.sandwich.layout import PARTS
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,10 @@ def _remove(folder: Path, aside: Path) -> bool:
     if not folder.exists():
         return True
     try:
-        with one_writer(folder):
+        with ExitStack() as held:
+            parts = folder / PARTS
+            for each in (folder, *(sorted(parts.iterdir()) if parts.is_dir() else ())):
+                held.enter_context(one_writer(each))
             remove_folder(folder, aside)
     except BusyError:
         return False

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from daskab.bound.rounding import EPS
 from daskab.bound.scaled import Scaled
+from daskab.errors import BoundError
 from daskab.model.expansion import KernelExpansion
 from daskab.sandwich.enclosure import distance
 from daskab.sandwich.fit import fitted_sum
@@ -21,6 +22,9 @@ SHARE_LOST = 3e-3
 
 LEAST_REACH = 1e-3
 """Lengthscales: nothing can be fitted over less, and more is proved than is needed."""
+
+LEAST_NUMBER = 1e-290
+"""Of the parts' lengthscales and variances: below, rounding is no longer in proportion."""
 
 DEFAULT_TOLERANCE = 1e-4
 """Distance of the kernels that is aimed at where a model has no thresholds."""
@@ -49,10 +53,21 @@ def parts_of(model: KernelExpansion) -> Parts:
 
 
 def parts_by(model: KernelExpansion, total: EQSum) -> Parts:
-    """The parts by a sum that is given."""
+    """The parts by a sum that is given.
+
+    Raises
+    ------
+    BoundError
+        If the distance is not a finite number, or a part's own numbers are too small to be rounded in proportion.
+    """
     off = distance(model.kernel, total, farthest(model))
     # Scales times lengthscales and shares times the variance are rounded: 2 u of an exponent, and u of a share.
     off += 8.0 * EPS * (1.0 + float(np.sum(total.shares)))
+    least = min(float(model.lengthscale.min() * total.scales.min()), float(model.variance * total.shares.min()))
+    if not least >= LEAST_NUMBER:
+        raise BoundError(
+            f"{model.kernel}: a lengthscale or variance of its parts would be {least:g}, too small to round"
+        )
     models = tuple(
         model.replace(
             kernel="eq",

@@ -19,6 +19,7 @@ from daskab.sandwich.parts import farthest
 from daskab.verify.balls import Balls
 from daskab.verify.checks import Check
 from daskab.verify.run import check_other_attacks, check_witnesses, verify_run
+from daskab.verify.second import sum_anew
 
 MOST_PIECES = 1_000_000
 ROUNDED = 2.0**-48
@@ -49,6 +50,7 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
     same = certificate.to_json().encode() == kept.read_bytes()
     said = "bounds of the parts added up anew, attacks evaluated anew: "
     yield Check("sums", same, said + ("the same certificate to the byte" if same else "another certificate"))
+    yield sum_anew(certificate)
     yield from check_witnesses(run.model, certificate, balls, rng)
     yield check_other_attacks(run.model, certificate, rng, seed, run.parts.total)
 

@@ -29,10 +29,10 @@ def conclude(run: Sandwich, outcomes: Sequence[Outcome]) -> Outcome:
         found = sealed and path.exists()
         if found and path.read_bytes() != text.encode():
             raise IntegrityError(f"{path}: is not what its parts come to; remove it and run again")
-        if sealed:
+        if sealed and not found:
             write_atomically(path, text)
             partial.unlink(missing_ok=True)
-        else:
+        elif not sealed:
             write_atomically(partial, text)
     failures = tuple(failure for outcome in outcomes for failure in outcome.failures)
     return Outcome(certificate, run.folder, sealed=sealed, found=found, failures=failures)

@@ -60,6 +60,8 @@ class Sandwich:
             if (folder / SUM).exists():
                 return open_sandwich(folder, question)
             parts = parts_of(model)
+            # Proved anew whenever it is read, by an exp that may round otherwise there; what is written down counts.
+            parts = replace(parts, error=parts.error * (1.0 + 1e-9))
             save_model(model, folder / MODEL)
             said = {"question": asdict(question), "scales": parts.total.scales.tolist()}
             said |= {"shares": parts.total.shares.tolist(), "error": parts.error}
@@ -71,7 +73,9 @@ class Sandwich:
         """What is asked of each part: one-input bounds, near enough that all of them together are (METHOD S5)."""
         n = len(self.parts.models)
         slack = () if self.question.rtol is None else tuple(slack_of(self.model, self.pairs, n))
-        budget = self.question.node_budget // n  # all parts together cost what one model may
+        budget = max(
+            self.question.node_budget // n, min(self.question.node_budget, 1)
+        )  # all parts together cost what one model may
         return tuple(
             replace(self.question, model_digest=part.digest, slack=slack, node_budget=budget)
             for part in self.parts.models
@@ -131,11 +135,10 @@ def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
         parts = parts_by(model, total)
     except (ModelError, BoundError) as failed:
         raise IntegrityError(f"{folder / SUM}: makes no parts of its model ({failed}); move it away") from None
-    # Proved anew here, where the last bits may come out otherwise; a stored one that is far less proves too much.
-    if not parts.error * (1.0 - 1e-9) <= error < math.inf:
+    if not parts.error <= error < math.inf:
         raise IntegrityError(f"{folder / SUM}: its error is {error!r}, below the {parts.error!r} proved; move it away")
     pairs = pairs_in(folder, asked, model, total)
-    return Sandwich(folder, asked, model, replace(parts, error=max(error, parts.error)), pairs)
+    return Sandwich(folder, asked, model, replace(parts, error=error), pairs)
 
 
 def slack_of(model: KernelExpansion, pairs: Pairs, n_parts: int) -> Array:

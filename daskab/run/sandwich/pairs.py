@@ -84,5 +84,13 @@ def read_pairs(folder: Path, model: KernelExpansion) -> Pairs | None:
     if x.shape != (c, d) or moved_to.shape != ((c, d) if model.domain.groups else (d,)) or attack.shape != (2, d):
         return None
     whole = all(array.dtype == np.float64 for array in (x, moved_to, attack))
-    finite = whole and np.all(np.isfinite(x)) and np.all(np.isfinite(moved_to))
-    return Pairs(Witnesses(x, moved_to), attack) if finite else None
+    if not (whole and np.all(np.isfinite(x)) and np.all(np.isfinite(moved_to))):
+        return None
+    pairs = Pairs(Witnesses(x, moved_to), attack)
+    return pairs if all(_is_of(model, k, *pairs.witnesses.pair(k)) for k in range(c)) else None
+
+
+def _is_of(model: KernelExpansion, k: int, x: Array, x_prime: Array) -> bool:
+    """Whether an attacker can get from one point to the other by change ``k`` alone."""
+    moved = set(np.flatnonzero(x != x_prime).tolist())
+    return model.domain.allows(x, x_prime) and moved <= set(model.domain.changes[k])
