@@ -44,7 +44,7 @@ from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
 from daskab.run.models import job_models, noun_of
 from daskab.run.plan import canonical_json
-from daskab.run.sandwich.layout import is_sandwich
+from daskab.run.sandwich.layout import bare_questions, is_sandwich
 from daskab.run.status import look_at, runs_in
 from daskab.sandwich.parts import parts_of
 
@@ -176,11 +176,14 @@ def plan(job_file: Path, runs: Path) -> int:
     job = read_job(job_file)
     console = Console()
     for item in job_models(job, runs):
-        name = f"{job.name}/{item.name}"
-        parts = (item.model,) if item.model.kernel == EQ else parts_of(item.model).models
-        for k, part in enumerate(parts, start=1):
-            label = name if part is item.model else f"{name} part {k} of {len(parts)}"
-            console.print(describe_plan(label, make_question(part, item.bound, job.attack), part, job.run.batch))
+        name, question = f"{job.name}/{item.name}", make_question(item.model, item.bound, job.attack)
+        if item.model.kernel == EQ:
+            console.print(describe_plan(name, question, item.model, job.run.batch))
+            continue
+        parts = parts_of(item.model)
+        questions = bare_questions(question, parts)
+        for k, (asked, part) in enumerate(zip(questions, parts.models, strict=True), start=1):
+            console.print(describe_plan(f"{name} part {k} of {len(questions)}", asked, part, job.run.batch))
     return 0
 
 

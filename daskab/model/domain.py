@@ -196,6 +196,10 @@ class Domain:
         # A difference may round up to just above the limit's own value; what counts is the difference as a number.
         return self.holds(x) and self.holds(x_prime) and bool(np.all(near | ~self.limited))
 
+    def is_change(self, c: int, x: Array, x_prime: Array) -> bool:
+        """Whether one point (D,) can be changed into the other by change ``c`` alone."""
+        return self.allows(x, x_prime) and set(np.flatnonzero(x != x_prime).tolist()) <= set(self.changes[c])
+
     def reconciled(self, x: Array, x_prime: Array, inputs: Sequence[int]) -> tuple[Array, Array]:
         """Two points (D,) of the domain near these, in some inputs apart: by no more than they may be, to the bit.
 

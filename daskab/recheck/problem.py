@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from daskab.errors import ModelError
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ
 
 Array = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class Problem:
         ModelError
             If it has another.
         """
-        if model.kernel != "eq":
+        if model.kernel != EQ:
             raise ModelError(f"kernel: {model.kernel}; the second path is of EQ kernels")
         lengthscale = np.broadcast_to(model.lengthscale, model.n_inputs)
         centres = (model.centres - model.lower) / lengthscale

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from daskab.errors import IntegrityError
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.joint import Joint
+from daskab.run.plan import Question
 from daskab.run.records import Record, Task
 from daskab.run.rounds import is_taken, open_bounds, round_units
 from daskab.run.store import CLOSED, FOUND, OPEN, payload_digest
@@ -251,9 +253,9 @@ def met_attack(model: KernelExpansion, attack: Attack | None, together: Joint) -
     return attack
 
 
-def required_by_sum(space: Workspace, upper: Array) -> int | None:
+def required_by_sum(model: KernelExpansion, upper: Array) -> int | None:
     """Fewest changes whose bounds (C,) sum to the thresholds' distance; None where all do not, or there are none."""
-    delta = space.model.delta
+    delta = model.delta
     return None if delta is None else inputs_required(largest_sums(upper, towards=math.inf), lower_side(delta))
 
 
@@ -295,15 +297,46 @@ def conclude(
     IntegrityError
         If a bound lies below what a witness attains: then daskab is wrong, and says so instead of certifying.
     """
-    q, model = space.plan.question, space.model
     upper, (attained, witnesses) = change_bounds(space, alone, done), change_witnesses(space, known, done)
-    by_sum = required_by_sum(space, upper)
-    names = model.domain.change_names(model.input_names)
+    return certificate_of(
+        space.folder,
+        space.plan.question,
+        space.model,
+        evidence_digest(space, done),
+        upper,
+        attained,
+        witnesses,
+        attack,
+        together,
+        complete=all_done and units.open_inputs == 0,
+        open_inputs=units.open_inputs,
+    )
+
+
+def certificate_of(
+    folder: Path,
+    question: Question,
+    model: KernelExpansion,
+    evidence: str,
+    upper: Array,
+    attained: Array,
+    witnesses: Witnesses,
+    attack: Attack | None,
+    together: Joint,
+    *,
+    complete: bool,
+    open_inputs: int,
+) -> Certificate:
+    """What follows for a model from bounds (C,), what is attained (C,), and what searches exclude; see `conclude`.
+
+    ``evidence`` is the SHA-256 of all it rests on.
+    """
+    by_sum, names = required_by_sum(model, upper), model.domain.change_names(model.input_names)
     wrong = np.flatnonzero(~(upper >= attained))
     if wrong.size:
         d = int(wrong[0])
         raise IntegrityError(
-            f"{space.folder}: {names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
+            f"{folder}: {names[d]} attains {attained[d]!r}, above its bound {upper[d]!r}; "
             "this is a fault in daskab, please report it with the run directory"
         )
     required, at_best = required_by_all(model, by_sum, together), None
@@ -311,17 +344,17 @@ def conclude(
         at_best = inputs_required(largest_sums(attained, towards=-math.inf), model.delta)
     if attack is not None and (required is None or attack.n_inputs < required):
         raise IntegrityError(
-            f"{space.folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "
+            f"{folder}: an attack changes {attack.n_inputs} inputs where {required} were certified; "
             "this is a fault in daskab, please report it with the run directory"
         )
     return Certificate(
-        model_digest=q.model_digest,
+        model_digest=question.model_digest,
         daskab_version=VERSION,
-        run_id=q.run_id,
-        evidence_sha256=evidence_digest(space, done),
-        method=q.method,
-        slices=q.slices,
-        rtol=q.rtol,
+        run_id=question.run_id,
+        evidence_sha256=evidence,
+        method=question.method,
+        slices=question.slices,
+        rtol=question.rtol,
         input_names=names,
         latent_low=model.latent_low,
         latent_high=model.latent_high,
@@ -337,7 +370,7 @@ def conclude(
         inputs_required_at_best=at_best,
         no_attack_exists=model.delta is not None and required is None,
         attack=attack,
-        complete=all_done and units.open_inputs == 0,
-        open_inputs=units.open_inputs,
+        complete=complete,
+        open_inputs=open_inputs,
         witnesses=witnesses,
     )

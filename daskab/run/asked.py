@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -49,12 +49,11 @@ def ask(
     if model.kernel == EQ:
         drive = Drive(question, model, runs, batch=batch, progress=progress(""))
         return Asked((drive,), lambda outcomes: outcomes[0])
-    # Only one-input bounds add up; searches of several inputs would be of another model.
-    run = Sandwich.of(replace(question, pair_nodes=0, set_nodes=0), model, runs)
-    n = len(run.questions)
+    run = Sandwich.of(question, model, runs)
+    questions = run.questions
     drives = tuple(
-        Drive(part_question, part, run.folder / PARTS, batch=batch, progress=progress(f" part {k} of {n}"))
-        for k, (part_question, part) in enumerate(zip(run.questions, run.parts.models, strict=True), start=1)
+        Drive(asked, part, run.folder / PARTS, batch=batch, progress=progress(f" part {k} of {len(questions)}"))
+        for k, (asked, part) in enumerate(zip(questions, run.parts.models, strict=True), start=1)
     )
     return Asked(drives, partial(conclude, run))
 

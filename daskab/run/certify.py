@@ -11,6 +11,7 @@ from pathlib import Path
 from daskab.errors import JobError
 from daskab.files import path_at
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ
 from daskab.run.asked import ask
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
@@ -28,6 +29,8 @@ LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000
 def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOptions) -> Question:
     """What is asked of a model, from the options of a job."""
     adaptive, grid = bound.method == "adaptive", bound.method == "grid"
+    # Only one-input bounds of a sum's parts add up: what a search of several inputs excludes is about one part.
+    together = adaptive and model.kernel == EQ
     return Question(
         model_digest=model.digest,
         n_centres=model.n_centres,
@@ -36,8 +39,8 @@ def make_question(model: KernelExpansion, bound: BoundOptions, attack: AttackOpt
         slices=bound.slices,
         rtol=bound.rtol if adaptive else None,
         node_budget=bound.node_budget if adaptive else 0,
-        pair_nodes=bound.pair_nodes if adaptive else 0,
-        set_nodes=nodes_for_sets(model, bound) if adaptive else 0,
+        pair_nodes=bound.pair_nodes if together else 0,
+        set_nodes=nodes_for_sets(model, bound) if together else 0,
         components=bound.components if grid else 0,
         resolution=bound.resolution if grid else 0,
         enhance=bound.enhance,

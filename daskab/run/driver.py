@@ -214,7 +214,7 @@ class Drive:
         on_time = on_time and (yield from self.enhance(alone))
         on_time = on_time and (yield from self.groups(alone))
         upper = change_bounds(self.space, alone, self.done)
-        by_sum = required_by_sum(self.space, upper)
+        by_sum = required_by_sum(self.space.model, upper)
         self.tell(by_sum, attack, units.open_inputs)
         attacked = None if attack is None else attack.n_inputs
         what = joint.scope(self.space, upper, by_sum, attacked, closed=units.open_inputs == 0)
@@ -237,7 +237,8 @@ class Drive:
         if self.space.model.delta is None or begun < self.next_look:
             return
         units = unit_bounds(self.space, n_rounds, goals_of(self.space, attained), self.done)
-        by_sum = required_by_sum(self.space, change_bounds(self.space, bounds_alone(self.space, units), self.done))
+        upper = change_bounds(self.space, bounds_alone(self.space, units), self.done)
+        by_sum = required_by_sum(self.space.model, upper)
         self.tell(by_sum, attack, units.open_inputs)
         ended = time.monotonic()
         self.next_look = ended + 19 * (ended - begun)

@@ -31,7 +31,7 @@ from daskab.run.certificate import Certificate, Witnesses
 from daskab.run.driver import read_provenance, read_sealed
 from daskab.run.plan import Question
 from daskab.run.records import Task, recorded
-from daskab.run.sandwich.conclusion import certificate_of
+from daskab.run.sandwich.conclusion import SEALED, check_sealed, sum_of
 from daskab.run.sandwich.layout import PARTS, is_sandwich, open_sandwich
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
@@ -131,11 +131,11 @@ def _of_run(
 
 def _of_parts(folder: Path) -> Reading:
     """Of a run that is made of others, from all of them as they are."""
-    run, sealed = open_sandwich(folder), (folder / "certificate.json").exists()
+    run, sealed = open_sandwich(folder), (folder / SEALED).exists()
     parts = [folder / PARTS / question.run_id for question in run.questions]
     if not all((part / "plan.json").exists() for part in parts):
         raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
-    certificate = certificate_of(run, [read_run(part).certificate for part in parts])
-    if sealed and certificate.to_json().encode() != (folder / "certificate.json").read_bytes():
-        raise IntegrityError(f"{folder}/certificate.json: is not what its parts come to; remove it and run again")
+    certificate = sum_of(run, [read_run(part).certificate for part in parts])
+    if sealed:
+        check_sealed(run, certificate)
     return Reading(folder, run.question, run.model, certificate, run.pairs.witnesses, sealed)

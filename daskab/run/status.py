@@ -92,49 +92,27 @@ def look_at(folder: Path) -> RunStatus:
     IntegrityError
         If it is none.
     """
-    if is_sandwich(folder):
-        return _look_at_parts(folder)
-    if not (folder / "plan.json").exists():
+    of_parts = is_sandwich(folder)
+    if not (of_parts or (folder / "plan.json").exists()):
         raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
     try:
-        plan = Plan.from_json((folder / "plan.json").read_text(encoding="utf-8"), str(folder / "plan.json"))
+        question = read_sum(folder).question if of_parts else _planned(folder)
     except (IntegrityError, OSError, UnicodeDecodeError):
         return RunStatus(folder, "damaged", None, None, (), None, ())
-    found = (read_record(folder / "records", task) for task in recorded(folder / "records"))
+    parts = sorted((folder / PARTS).iterdir()) if of_parts and (folder / PARTS).is_dir() else []
+    found = (read_record(at / "records", task) for at in (folder, *parts) for task in recorded(at / "records"))
     records = [record for record in found if record is not None]
     sealed = _certificate(folder / "certificate.json")
-    state: State = "running" if held(folder) else "stopped" if sealed is None else "sealed"
+    running = any(held(at) for at in (folder, *parts))
+    state: State = "running" if running else "stopped" if sealed is None else "sealed"
     certificate = sealed or _certificate(folder / "certificate.incomplete.json")
     last = max((record.finished for record in records), default=None)
     hosts = tuple(sorted({record.host for record in records}))
-    return RunStatus(folder, state, plan.question, certificate, _by_stage(records), last, hosts)
+    return RunStatus(folder, state, question, certificate, _by_stage(records), last, hosts)
 
 
-def _look_at_parts(folder: Path) -> RunStatus:
-    """Of a run that is made of others."""
-    sealed = _certificate(folder / "certificate.json")
-    try:
-        question = read_sum(folder).question
-        parts = list(runs_in(folder / PARTS)) if (folder / PARTS).is_dir() else []
-    except IntegrityError:
-        return RunStatus(folder, "damaged", None, None, (), None, ())
-    running = any(part.state == "running" for part in parts)
-    state: State = "running" if running else "stopped" if sealed is None else "sealed"
-    certificate = sealed or _certificate(folder / "certificate.incomplete.json")
-    stages: dict[str, StageStatus] = {}
-    for stage in (stage for part in parts for stage in part.stages):
-        before = stages.get(stage.stage, StageStatus(stage.stage, 0, 0, 0, 0, 0.0))
-        stages[stage.stage] = StageStatus(
-            stage.stage,
-            before.tasks + stage.tasks,
-            before.items + stage.items,
-            before.opened + stage.opened,
-            before.left_open + stage.left_open,
-            round(before.seconds + stage.seconds, 3),
-        )
-    last = max((part.last for part in parts if part.last is not None), default=None)
-    hosts = tuple(sorted({host for part in parts for host in part.hosts}))
-    return RunStatus(folder, state, question, certificate, tuple(stages.values()), last, hosts)
+def _planned(folder: Path) -> Question:
+    return Plan.from_json((folder / "plan.json").read_text(encoding="utf-8"), str(folder / "plan.json")).question
 
 
 def _certificate(path: Path) -> dict[str, Any] | None:

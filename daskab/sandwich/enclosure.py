@@ -46,14 +46,13 @@ def distance(kernel: KernelName, total: EQSum, reach: float) -> float:
     proved = 0.0
     for _ in range(ROUNDS):
         most, attained = _at_most(kernel, total, low, high)
-        proved_here = float(np.max(most)) if not np.any(np.isnan(most)) else math.nan
-        enough = max(float(np.max(attained)) * (1.0 + SURPLUS), proved)
-        if not proved_here > enough:
-            proved = max(proved, proved_here) if not math.isnan(proved_here) else math.nan
-            break
-        done = most <= enough
+        if not np.all(np.isfinite(most)):
+            raise BoundError(f"{kernel}: how far it is from a sum of EQ kernels is not a finite number")
+        done = most <= max(float(np.max(attained)) * (1.0 + SURPLUS), proved)
         proved = max(proved, float(np.max(most[done], initial=0.0)))
         low, high = low[~done], high[~done]
+        if not low.size:
+            break
         middle = 0.5 * (low + high)
         low, high = np.concatenate((low, middle)), np.concatenate((middle, high))
     else:
@@ -68,13 +67,9 @@ def distance(kernel: KernelName, total: EQSum, reach: float) -> float:
     return proved
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of scales beyond all measure; what is no number is refused
 def _at_most(kernel: KernelName, total: EQSum, low: Array, high: Array) -> tuple[Array, Array]:
     """What the difference (n,) does not exceed from low to high (n,), but for rounding, and its size in the middle."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of scales beyond all measure; what is no number is refused
-        return _within(kernel, total, low, high)
-
-
-def _within(kernel: KernelName, total: EQSum, low: Array, high: Array) -> tuple[Array, Array]:
     r, half = 0.5 * (low + high), 0.5 * (high - low)
     off, slope = np.abs(profile(kernel, 0.5 * r * r) - _sum(total, r)), np.abs(_slope(kernel, r) - _sum_slope(total, r))
     # |d^2/dr^2 exp(-r^2 / 2s^2)| = |rho^2 - 1| exp(-rho^2 / 2) / s^2, rho = r / s: at most 1 / s^2, and small far out.

@@ -11,6 +11,7 @@ from daskab.bound.rounding import EPS
 from daskab.bound.scaled import Scaled
 from daskab.errors import BoundError
 from daskab.model.expansion import KernelExpansion
+from daskab.model.kernels import EQ
 from daskab.sandwich.enclosure import distance
 from daskab.sandwich.fit import fitted_sum
 from daskab.sandwich.sums import EQSum
@@ -47,9 +48,10 @@ def parts_of(model: KernelExpansion) -> Parts:
     BoundError
         If no distance between the kernel and a sum can be proved.
     """
-    reach, size = farthest(model), total_size(model)
-    lost = None if model.delta is None else SHARE_LOST * model.delta / (2.0 * size) if size > 0.0 else 1.0
-    return parts_by(model, fitted_sum(model.kernel, reach, DEFAULT_TOLERANCE if lost is None else lost))
+    size, tolerance = total_size(model), DEFAULT_TOLERANCE
+    if model.delta is not None and size > 0.0:
+        tolerance = SHARE_LOST * model.delta / (2.0 * size)
+    return parts_by(model, fitted_sum(model.kernel, farthest(model), tolerance))
 
 
 def parts_by(model: KernelExpansion, total: EQSum) -> Parts:
@@ -70,7 +72,7 @@ def parts_by(model: KernelExpansion, total: EQSum) -> Parts:
         )
     models = tuple(
         model.replace(
-            kernel="eq",
+            kernel=EQ,
             lengthscale=model.lengthscale * scale,
             variance=model.variance * share,
             constant=0.0,
@@ -85,7 +87,7 @@ def parts_by(model: KernelExpansion, total: EQSum) -> Parts:
 
 def farthest(model: KernelExpansion) -> float:
     """A distance in lengthscales that no point of the box has from any centre; not below `LEAST_REACH`."""
-    scaled = Scaled.of(model.replace(kernel="eq"))
+    scaled = Scaled.of(model.replace(kernel=EQ))
     away = np.maximum(np.abs(scaled.centres), np.abs(scaled.width - scaled.centres))
     reach = float(np.sqrt(np.max(np.sum(away**2, axis=1)))) * (1.0 + (model.n_inputs + 16.0) * EPS)
     return max(reach, LEAST_REACH)

@@ -12,7 +12,7 @@ import numpy as np
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.run.driver import read_sealed
 from daskab.run.executors import Executor
-from daskab.run.sandwich.conclusion import certificate_of
+from daskab.run.sandwich.conclusion import SEALED, sum_of
 from daskab.run.sandwich.layout import PARTS, Sandwich, open_sandwich
 from daskab.sandwich.fit import FARTHEST
 from daskab.sandwich.parts import farthest
@@ -29,8 +29,7 @@ ROUNDED = 2.0**-48
 def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int) -> Iterator[Check]:
     """Verify a run of a model of another kernel than EQ; see `verify_run`, which its parts are verified by."""
     run = open_sandwich(folder)
-    kept = folder / "certificate.json"
-    if not kept.exists():
+    if not (folder / SEALED).exists():
         raise IncompleteError(f"{folder}: is not sealed; the command that began it goes on with it")
     balls, rng = Balls(run.model), np.random.default_rng(seed)
     n = len(run.parts.models)
@@ -46,8 +45,8 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
         except IntegrityError as error:
             yield Check(f"part {k}", False, str(error))
             return
-    certificate = certificate_of(run, certificates)
-    same = certificate.to_json().encode() == kept.read_bytes()
+    certificate = sum_of(run, certificates)
+    same = (folder / SEALED).read_bytes() == certificate.to_json().encode()
     said = "bounds of the parts added up anew, attacks evaluated anew: "
     yield Check("sums", same, said + ("the same certificate to the byte" if same else "another certificate"))
     yield sum_anew(certificate)

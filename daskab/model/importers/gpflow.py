@@ -13,7 +13,7 @@ from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column, which_output
-from daskab.model.importers.libraries import library, named, reading
+from daskab.model.importers.libraries import kernel_name, library, named, reading
 from daskab.model.importers.variational import variational_weights
 from daskab.model.kernels import EQ, KernelName
 
@@ -107,13 +107,7 @@ def _read(gpflow: Any, model: Any, output: int | None) -> Latent:
         kernels.Matern32: "matern32",
         kernels.Matern52: "matern52",
     }
-    # A subclass is another kernel.
-    if type(kernel) not in known:
-        raise ModelError(
-            f"kernel: {named(kernel)} is not supported; daskab certifies one SquaredExponential, Exponential, "
-            "Matern12, Matern32 or Matern52"
-        )
-    name = known[type(kernel)]
+    name = kernel_name(kernel, known)
     d = centres.shape[1]
     dims = kernel.active_dims
     columns = kernel_columns(np.arange(d)[dims] if isinstance(dims, slice) else dims, d)

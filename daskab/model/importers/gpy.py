@@ -12,7 +12,7 @@ from daskab.model.checked import Array, numbers
 from daskab.model.expansion import KernelExpansion
 from daskab.model.importers.assemble import Box
 from daskab.model.importers.latent import Latent, imported, kernel_columns, per_column
-from daskab.model.importers.libraries import library, named, reading
+from daskab.model.importers.libraries import kernel_name, library, named, reading
 from daskab.model.kernels import EQ, KernelName
 
 
@@ -87,11 +87,7 @@ def _read(GPy: Any, model: Any) -> Latent:
         kinds.Matern32: "matern32",
         kinds.Matern52: "matern52",
     }
-    # A subclass is another kernel.
-    if type(kernel) not in known:
-        raise ModelError(
-            f"kernel: {named(kernel)} is not supported; daskab certifies one RBF, Exponential, OU, Matern32 or Matern52"
-        )
+    name = kernel_name(kernel, known)
     centres = numbers("Z", model.Z, ndim=2) if isinstance(model, GPy.core.SparseGP) else numbers("X", model.X, ndim=2)
     columns = kernel_columns(kernel.active_dims, centres.shape[1])
     variance = float(np.squeeze(numbers("kernel: variance", kernel.variance)))
@@ -114,7 +110,7 @@ def _read(GPy: Any, model: Any) -> Latent:
         _constant(GPy, model.mean_function),
         columns,
         predict,
-        known[type(kernel)],
+        name,
     )
 
 

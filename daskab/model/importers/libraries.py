@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from daskab.errors import ModelError, one_line
+from daskab.model.kernels import KernelName
 
 
 def library(name: str) -> Any:
@@ -34,3 +35,13 @@ def reading() -> Iterator[None]:
 def named(thing: Any) -> str:
     """What a person calls an object of a library: by its class."""
     return type(thing).__name__
+
+
+def kernel_name(kernel: Any, known: Mapping[type, KernelName]) -> KernelName:
+    """What daskab calls a kernel of a library; ModelError if it is not of these classes, but of a subclass perhaps."""
+    if type(kernel) not in known:
+        *others, last = (kind.__name__ for kind in known)
+        raise ModelError(
+            f"kernel: {named(kernel)} is not supported; daskab certifies one {', '.join(others)} or {last}"
+        )
+    return known[type(kernel)]

@@ -71,15 +71,16 @@ class Sandwich:
     @property
     def questions(self) -> tuple[Question, ...]:
         """What is asked of each part: one-input bounds, near enough that all of them together are (METHOD S5)."""
-        n = len(self.parts.models)
-        slack = () if self.question.rtol is None else tuple(slack_of(self.model, self.pairs, n))
-        budget = max(
-            self.question.node_budget // n, min(self.question.node_budget, 1)
-        )  # all parts together cost what one model may
-        return tuple(
-            replace(self.question, model_digest=part.digest, slack=slack, node_budget=budget)
-            for part in self.parts.models
-        )
+        slack = () if self.question.rtol is None else slack_of(self.model, self.pairs, len(self.parts.models))
+        return tuple(replace(asked, slack=tuple(slack)) for asked in bare_questions(self.question, self.parts))
+
+
+def bare_questions(question: Question, parts: Parts) -> tuple[Question, ...]:
+    """The same as far as it is known before anything is attacked: all parts together cost what one model may."""
+    most, n = question.node_budget, len(parts.models)
+    return tuple(
+        replace(question, model_digest=part.digest, node_budget=max(most // n, min(most, 1))) for part in parts.models
+    )
 
 
 def is_sandwich(folder: Path) -> bool:

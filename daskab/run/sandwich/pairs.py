@@ -87,10 +87,4 @@ def read_pairs(folder: Path, model: KernelExpansion) -> Pairs | None:
     if not (whole and np.all(np.isfinite(x)) and np.all(np.isfinite(moved_to))):
         return None
     pairs = Pairs(Witnesses(x, moved_to), attack)
-    return pairs if all(_is_of(model, k, *pairs.witnesses.pair(k)) for k in range(c)) else None
-
-
-def _is_of(model: KernelExpansion, k: int, x: Array, x_prime: Array) -> bool:
-    """Whether an attacker can get from one point to the other by change ``k`` alone."""
-    moved = set(np.flatnonzero(x != x_prime).tolist())
-    return model.domain.allows(x, x_prime) and moved <= set(model.domain.changes[k])
+    return pairs if all(model.domain.is_change(k, *pairs.witnesses.pair(k)) for k in range(c)) else None
