@@ -14,7 +14,7 @@ import numpy as np
 import daskab
 from daskab import KernelExpansion, save_model
 from daskab.run import workspace
-from daskab.run.certify import make_question
+from daskab.run.certify import deadline_in, make_question
 from daskab.run.driver import Drive, Outcome
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline
@@ -162,7 +162,7 @@ def ask(
     folder = runs / question.run_id
     if not workspace.exists(folder):
         workspace.create(folder, Plan(question, *cut), model)
-    return answer(Drive(question, model, runs), executor or Inline(), time_limit)
+    return answer(Drive(question, model, runs, deadline=deadline_in(time_limit)), executor or Inline())
 
 
 def sealed(outcome: Outcome) -> bytes:

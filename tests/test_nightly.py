@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -339,6 +340,36 @@ def test_one_cluster_serves_jobs_that_ask_for_the_same(
     assert said.code == 0, said.err
     assert [model.state for model in nights()[0].models] == ["sealed"] * 3
     assert asked_for == ["inline", "processes"]
+
+
+def test_a_run_that_cannot_go_on_keeps_no_other_from_its_turn(call: Call, tmp_path: Path) -> None:
+    write_job(tmp_path, "m", "n")
+    save_model(mixed_model(seed=5), "n.npz")
+    Path("nightly.toml").write_text(NIGHTLY)
+    assert call("nightly", "nightly.toml").code == 0
+    damaged, _ = nights()[0].models
+    Path(f"runs/{damaged.run}/certificate.json").write_text("{}")
+    said = call("nightly", "nightly.toml", *REPORTS)
+    assert said.code == 4
+    assert [model.state for model in nights()[-1].models] == ["failed", "sealed"]
+    assert "is not as it was sealed" in said.out
+    assert nights()[-1].models[0].run == damaged.run
+
+
+def test_the_runs_of_a_night_are_one_queue(call: Call, tmp_path: Path) -> None:
+    """Two jobs, and a model of another kernel: where a stage of one ends, tasks of the next are given."""
+    write_job(tmp_path, "m")
+    (tmp_path / "other.toml").write_text(Path("tiny.toml").read_text().replace("m.npz", "other.npz"))
+    save_model(mixed_model(seed=5).replace(kernel="matern52"), "other.npz")
+    Path("nightly.toml").write_text(NIGHTLY + '[[job]]\nname = "other"\nfile = "other.toml"\n')
+    assert call("nightly", "nightly.toml", "--cluster", "processes", "--log", "log").code == 0
+    lines = [json.loads(line) for line in Path("log").read_text().splitlines()]
+    events = [(line["model"], line["event"]) for line in lines if line["event"] in {"begun", "sealed"}]
+    assert events.index(("other/m", "begun")) < events.index(("job/m", "sealed"))
+    assert events[-1] == ("other/m", "sealed")
+    times = [model.measured.seconds for model in nights()[0].models if model.measured is not None]
+    assert len(times) == 2
+    assert all(seconds is not None and seconds > 0 for seconds in times)
 
 
 def test_one_model_that_fails_keeps_no_other_from_its_turn(call: Call, tmp_path: Path) -> None:

@@ -68,9 +68,9 @@ def import_model(
 ) -> int:
     """Import a fitted classifier, kept with pickle or joblib, to certify it.
 
-    FILE holds a GaussianProcessClassifier of scikit-learn with an RBF kernel, or a Pipeline of StandardScaler and
-    MinMaxScaler that ends in one; the model is then about the raw columns. Or a model of GPy, GPflow or GPyTorch; where
-    it does not hold the points it was trained on, give --lower, --upper and --thresholds.
+    FILE holds a GaussianProcessClassifier of scikit-learn with an RBF or Matern kernel, or a Pipeline of StandardScaler
+    and MinMaxScaler that ends in one; the model is then about the raw columns. Or a model of GPy, GPflow or GPyTorch;
+    where it does not hold the points it was trained on, give --lower, --upper and --thresholds.
     """
     if (lower is None) != (upper is None):
         raise click.UsageError("--lower, --upper: one is given without the other; give both or neither")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from daskab.cli.watching import Watch
 from daskab.model.expansion import KernelExpansion
 from daskab.report.results import Results
 from daskab.report.verdict import verdict
-from daskab.run.asked import Answers, Asked, ask
+from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, certified_baseline
-from daskab.run.certify import make_question
+from daskab.run.certify import deadline_in, make_question
 from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.job import Baseline, Job
 from daskab.run.models import JobModel, job_models
+from daskab.run.queue import Queue, Run
 
 
 def certify_job(
@@ -30,10 +32,14 @@ def certify_job(
     Models that would have to be fitted after ``time_limit`` seconds are left out.
     """
     baselines: dict[Baseline | None, CertifiedBaseline | None] = {}
-    items: dict[Asked, JobModel] = {}
+    items: dict[Run, JobModel] = {}
+    deadline = deadline_in(time_limit)
 
-    def asked_of_models() -> Iterator[Asked]:
-        models = job_models(job, runs, late=answers.late)
+    def late() -> bool:
+        return time.monotonic() > deadline
+
+    def asked_of_models() -> Iterator[Run]:
+        models = job_models(job, runs, late)
         while True:
             with signals.at_once():  # a fit leaves nothing half-written
                 item = next(models, None)
@@ -42,7 +48,7 @@ def certify_job(
                 beside = None
                 if item.baseline is not None and item.baseline not in baselines:
                     results.begin(item.baseline.name)
-                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs, answers.late)
+                    baselines[item.baseline] = beside = certified_baseline(item.baseline, runs, late)
             if beside is not None:
                 results.add_baseline(beside)
                 with watch.paused():
@@ -50,14 +56,12 @@ def certify_job(
             results.begin(item.name)
             question = make_question(item.model, item.bound, job.attack)
             progress = watch.parts(f"{job.name}/{item.name}")
-            with signals.at_once():  # a sum of kernels is fitted and attacked here
-                asked = ask(question, item.model, runs, batch=job.run.batch, progress=progress)
-            items[asked] = item
-            yield asked
+            run = ask(question, item.model, runs, batch=job.run.batch, deadline=deadline, progress=progress)
+            items[run] = item
+            yield run
 
-    answers = Answers(asked_of_models(), workers, time_limit)
-    for asked, outcome in answers:
-        item = items.pop(asked)
+    for run, outcome in Queue(asked_of_models(), workers).outcomes():
+        item = items.pop(run)
         results.add(item.name, outcome, item.model.accuracy, baselines.get(item.baseline))
         with watch.paused():
             tell(job, item, outcome)

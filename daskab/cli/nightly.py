@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from daskab.cli.options import cluster_option, junit_option, log_option, prometheus_option, runs_option
 from daskab.cli.parameters import FilePath
-from daskab.cli.watching import check_reports, ending, logged, watched, write_reports, written
+from daskab.cli.signals import signals
+from daskab.cli.watching import Watch, check_reports, ending, logged, watched, write_reports, written
 from daskab.errors import BusyError, DaskabError
 from daskab.files import reaching, write_atomically
 from daskab.report.junit import what_is_wrong
@@ -23,17 +26,19 @@ from daskab.report.results import INCOMPLETE, NOT_MET, Results, exit_code
 from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, baselines_of, certified_baseline
 from daskab.run.certificate import Certificate
-from daskab.run.certify import make_question
+from daskab.run.certify import deadline_in, make_question
 from daskab.run.cluster import ClusterOptions
 from daskab.run.comparison import compare
-from daskab.run.driver import Outcome, read_provenance
+from daskab.run.driver import Outcome
 from daskab.run.executors import Executor, executor
-from daskab.run.job import Baseline, Job, Point, read_cluster, read_job
+from daskab.run.job import Baseline, Job, read_cluster, read_job
 from daskab.run.lease import one_writer
 from daskab.run.models import JobModel, job_model
 from daskab.run.nightly import Nightly, NightlyJob, read_nightly
 from daskab.run.nights import Ending, Measured, ModelNight, Nights
+from daskab.run.provenance import read_provenance
 from daskab.run.pruning import prune
+from daskab.run.queue import Queue, Run
 
 WORST_FIRST = (4, NOT_MET, 2, INCOMPLETE)
 """Exit codes of models; the night's is the first of these that one of them has. An incomplete night may be tried again,
@@ -68,9 +73,7 @@ def nightly(
     with reaching(folder), logged(log) as lines, one_writer(folder, "night") as check:
         tonight = Tonight(options, jobs, runs, Nights(folder), where, lines)
         try:
-            with tonight.clusters:
-                for entry, job in jobs:
-                    tonight.do(entry, job)
+            tonight.do()
         except BaseException as error:
             code, message = ending(error)
             tonight.stop(code, message)
@@ -81,6 +84,17 @@ def nightly(
         check()
         click.echo(tonight.end("told", tonight.code, junit, prometheus), nl=False)
     return tonight.night.exit_code or 0
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A model of a job whose turn it is."""
+
+    model: ModelNight
+    job: Job
+    results: Results
+    item: JobModel | None = None  #: once it is there
+    baseline: CertifiedBaseline | None = None
 
 
 @dataclass
@@ -94,84 +108,98 @@ class Tonight:
     cluster: ClusterOptions | None
     lines: Log
     codes: set[int] = field(default_factory=set)  #: of models so far
-    clusters: ExitStack = field(default_factory=ExitStack)  #: ends the one that is in use
-    in_use: tuple[ClusterOptions, Executor] | None = None
 
     def __post_init__(self) -> None:
         models = [model for entry, job in self.jobs for model in models_of(entry, job)]
         self.night = self.nights.begin(self.options, models)
         self.before = {m.label: found for m in models if (found := self.nights.last_sealed(m.label))}
-        self.results = [
-            Results(entry.name, [point.name for point in job.points()], job.run.require_inputs)
+        self.results = {
+            entry.name: Results(entry.name, [point.name for point in job.points()], job.run.require_inputs)
             for entry, job in self.jobs
-        ]
-        self.deadline = _in(self.options.time_limit)
+        }
+        self.deadline = deadline_in(self.options.time_limit)
 
     @property
     def code(self) -> int:
         """Exit code of the night."""
         return next((code for code in WORST_FIRST if code in self.codes), 0)
 
-    def do(self, entry: NightlyJob, job: Job) -> None:
-        """Certify the models of a job, and its baselines, one after another, whatever becomes of the others."""
-        (results,) = (results for results in self.results if results.job == entry.name)
-        deadline = min(self.deadline, _in(entry.time_limit))
-        beside = {baseline: self.stand_beside(results, baseline, deadline) for baseline in baselines_of(job)}
-        for point in job.points():
-            model = ModelNight(job=entry.name, model=point.name)
-            results.begin(point.name)
-            try:
-                done = self.certify(model, job, point, deadline)
-            except (DaskabError, OSError) as error:
-                code, message = ending(error)
-                results.fail(point.name, code, message)
-                # A night that finds another process at a run can only leave it undone.
-                self.codes.add(INCOMPLETE if isinstance(error, BusyError) else code)
-                self.note(model.model_copy(update={"state": "failed", "error": message}))
-                continue
-            if done is None:
-                self.codes.add(INCOMPLETE)
-                continue
-            outcome, item = done
-            accuracy = item.model.accuracy
-            seconds = read_provenance(outcome.folder).get("task_seconds")
-            timed = isinstance(seconds, int | float) and math.isfinite(seconds)
-            measured = Measured.of(outcome.certificate, accuracy, seconds if timed else None)
-            model = self.judged(model, outcome.certificate, measured, sealed=outcome.sealed)
-            model = model.model_copy(update={"warned": (*model.warned, *(f"fit: {note}" for note in item.notes))})
-            baseline = None if item.baseline is None else beside[item.baseline]
-            result = results.add(point.name, outcome, accuracy, baseline, worse="; ".join(model.worse) or None)
-            if not model.worse and (wrong := what_is_wrong(results, result)):
-                model = model.model_copy(update={"error": wrong[1]})
-            self.note(model)
-            self.codes.add(NOT_MET if model.worse else exit_code(outcome.certificate, job.run.require_inputs))
-        results.close()
+    def do(self) -> None:
+        """Certify all models, and the baselines; one cluster serves all jobs in a row that ask for the same."""
+        for where, jobs in groupby(self.jobs, key=lambda one: self.cluster or one[1].cluster):
+            with executor(where) as workers, watched(self.lines) as watch:
+                self.certify(list(jobs), workers, watch)
 
-    def certify(self, model: ModelNight, job: Job, point: Point, deadline: float) -> tuple[Outcome, JobModel] | None:
-        """Certify one model; None if there is no time left to fit it.
+    def certify(self, jobs: Sequence[tuple[NightlyJob, Job]], workers: Executor, watch: Watch) -> None:
+        """Certify the models of jobs as one queue, whatever becomes of any of them."""
+        turns: dict[Run, Turn] = {}
+        runs = self.runs_of(jobs, watch, turns)
+        going = True
+        while going:
+            try:
+                for run, came in Queue(runs, workers).endings():
+                    self.tell(turns.pop(run), came)
+                going = False
+            except (DaskabError, OSError) as error:  # of the cluster, which all that were in progress were lost with
+                while turns:
+                    self.tell(turns.popitem()[1], error)
+        for entry, _ in jobs:
+            self.results[entry.name].close()
+
+    def runs_of(self, jobs: Sequence[tuple[NightlyJob, Job]], watch: Watch, turns: dict[Run, Turn]) -> Iterator[Run]:
+        """The runs of the models of jobs, added to ``turns`` as they are begun.
 
         Without time for a task a run is looked at all the same: it may be sealed.
         """
-        item = job_model(point, self.runs, late=lambda: time.monotonic() > deadline)
-        if item is None:
-            return None
-        question = make_question(item.model, item.bound, job.attack)
-        self.note(model.model_copy(update={"state": "not sealed", "run": question.run_id}))
-        left = max(deadline - time.monotonic(), 0.0)
-        with watched(self.lines) as watch:
-            progress = watch.parts(model.label)
-            asked = ask(question, item.model, self.runs, batch=job.run.batch, progress=progress)
-            outcome = asked.answer(self.workers(job), None if math.isinf(left) else left)
-        return outcome, item
+        for entry, job in jobs:
+            results, deadline = self.results[entry.name], min(self.deadline, deadline_in(entry.time_limit))
+            with signals.at_once():
+                beside = {baseline: self.stand_beside(results, baseline, deadline) for baseline in baselines_of(job)}
+            for point in job.points():
+                results.begin(point.name)
+                turn = Turn(ModelNight(job=entry.name, model=point.name), job, results)
+                try:
+                    with signals.at_once():
+                        item = job_model(point, self.runs, partial(_passed, deadline))
+                    if item is None:  # no time is left to fit it
+                        self.codes.add(INCOMPLETE)
+                        continue
+                    question = make_question(item.model, item.bound, job.attack)
+                    progress = watch.parts(turn.model.label)
+                    run = ask(
+                        question, item.model, self.runs, batch=job.run.batch, deadline=deadline, progress=progress
+                    )
+                except (DaskabError, OSError) as error:
+                    self.tell(turn, error)
+                    continue
+                model = turn.model.model_copy(update={"state": "not sealed", "run": question.run_id})
+                baseline = None if item.baseline is None else beside[item.baseline]
+                turns[run] = replace(turn, model=model, item=item, baseline=baseline)
+                self.note(model)
+                yield run
 
-    def workers(self, job: Job) -> Executor:
-        """Where the tasks of a job run: one cluster serves all jobs in a row that ask for the same."""
-        where = self.cluster or job.cluster
-        if self.in_use is None or self.in_use[0] != where:
-            self.in_use = None
-            self.clusters.close()
-            self.in_use = where, self.clusters.enter_context(executor(where))
-        return self.in_use[1]
+    def tell(self, turn: Turn, came: Outcome | DaskabError | OSError) -> None:
+        """What became of a model: note it, and add it to the results."""
+        model, results, item = turn.model, turn.results, turn.item
+        if not isinstance(came, Outcome):
+            code, message = ending(came)
+            results.fail(model.model, code, message)
+            # A night that finds another process at a run can only leave it undone.
+            self.codes.add(INCOMPLETE if isinstance(came, BusyError) else code)
+            self.note(model.model_copy(update={"state": "failed", "error": message}))
+            return
+        assert item is not None  # there is no outcome without a model
+        certificate, accuracy = came.certificate, item.model.accuracy
+        seconds = read_provenance(came.folder).get("task_seconds")
+        timed = isinstance(seconds, int | float) and math.isfinite(seconds)
+        measured = Measured.of(certificate, accuracy, seconds if timed else None)
+        model = self.judged(model, certificate, measured, sealed=came.sealed)
+        model = model.model_copy(update={"warned": (*model.warned, *(f"fit: {note}" for note in item.notes))})
+        result = results.add(model.model, came, accuracy, turn.baseline, worse="; ".join(model.worse) or None)
+        if not model.worse and (wrong := what_is_wrong(results, result)):
+            model = model.model_copy(update={"error": wrong[1]})
+        self.note(model)
+        self.codes.add(NOT_MET if model.worse else exit_code(certificate, turn.job.run.require_inputs))
 
     def stand_beside(self, results: Results, baseline: Baseline, deadline: float) -> CertifiedBaseline | None:
         """Certify a baseline of a job; None if that fails, or there is no time left to fit it."""
@@ -211,7 +239,7 @@ class Tonight:
 
     def stop(self, code: int, error: str) -> None:
         """The night ended here, in the first job that is not done."""
-        for results in self.results:
+        for results in self.results.values():
             if results.close():
                 results.stop(code, error)
                 return
@@ -226,7 +254,7 @@ class Tonight:
         said, page = summary(report), history_page(report)
         folder = self.nights.folder
         whole = [
-            write_reports(self.results, junit, prometheus, gauges(report)),
+            write_reports([*self.results.values()], junit, prometheus, gauges(report)),
             written(folder / "summary.md", lambda path: write_atomically(path, said)),
             written(folder / "history.html", lambda path: write_atomically(path, page)),
         ]
@@ -254,6 +282,5 @@ def models_of(entry: NightlyJob, job: Job) -> list[ModelNight]:
     return models + [ModelNight(job=entry.name, model=one.name, baseline=True) for one in baselines_of(job)]
 
 
-def _in(seconds: float | None) -> float:
-    """The time in so many seconds."""
-    return math.inf if seconds is None else time.monotonic() + seconds
+def _passed(deadline: float) -> bool:
+    return time.monotonic() > deadline

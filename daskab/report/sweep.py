@@ -18,8 +18,8 @@ from rich.text import Text
 from daskab._version import VERSION
 from daskab.files import on_s3, reaching, storage_options
 from daskab.report.results import Result
-from daskab.run.driver import read_provenance
 from daskab.run.job import Job
+from daskab.run.provenance import read_provenance
 from daskab.run.sweep import Value, said
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
+from daskab.run.queue import answer
 
 SETS_WORK = 400_000_000
 LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000
@@ -57,6 +59,11 @@ def nodes_for_sets(model: KernelExpansion, bound: BoundOptions) -> int:
     return min(max(SETS_WORK // (model.n_centres * model.n_inputs), LEAST_SET_NODES), MOST_SET_NODES)
 
 
+def deadline_in(seconds: float | None) -> float:
+    """When so many seconds have passed, on the monotonic clock; never where they are None."""
+    return math.inf if seconds is None else time.monotonic() + seconds
+
+
 def certify_model(
     model: KernelExpansion,
     bound: BoundOptions,
@@ -81,7 +88,7 @@ def certify_model(
                 progress=progress,
             )
     with executor(cluster) as workers:
-        return ask(question, model, runs, progress=progress).answer(workers, time_limit)
+        return answer(ask(question, model, runs, deadline=deadline_in(time_limit), progress=progress), workers)
 
 
 def certify(

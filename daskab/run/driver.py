@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import platform
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +35,10 @@ from daskab.run.aggregate import (
 )
 from daskab.run.certificate import Attack, Certificate, Witnesses
 from daskab.run.lease import one_writer
-from daskab.run.plan import Question, canonical_json
+from daskab.run.plan import Question
 from daskab.run.progress import Progress, SoFar
-from daskab.run.records import Failure, Record, Task
+from daskab.run.provenance import provenance_of, write_provenance
+from daskab.run.records import Assignment, Failure, Record, Task
 from daskab.run.sizing import check_batch, sized_plan
 from daskab.run.store import Evidence, mend_groups
 from daskab.run.witnesses import attack_found, met_in_round
@@ -96,16 +94,7 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 
-def read_provenance(folder: Path) -> dict[str, Any]:
-    """What a run took, where, and how it was planned; empty where that is not known, for nothing rests on it."""
-    try:
-        said = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
-Steps = Generator[list[Task], None, Outcome]
+Steps = Generator[list[Assignment], None, Outcome]
 """The tasks of one stage after another, each asked for when those before have ended; in the end what it came to."""
 
 
@@ -117,6 +106,7 @@ class Drive:
     question, model : what is asked, and of which model
     runs : directory of run directories
     batch : logical units a task; default: about a second's worth, timed
+    deadline : when the last stage is begun, on the monotonic clock
     progress : told how it goes
 
     Raises
@@ -132,6 +122,7 @@ class Drive:
         runs: Path,
         *,
         batch: int | None = None,
+        deadline: float = math.inf,
         progress: Progress | None = None,
     ) -> None:
         check_batch(question, batch)
@@ -139,6 +130,7 @@ class Drive:
         self.model = model
         self.runs = runs
         self.batch = batch
+        self.deadline = deadline
         self.progress = progress or Progress()
         self.folder = runs / question.run_id
         self.space: Workspace
@@ -148,13 +140,12 @@ class Drive:
         self.told: SoFar | None = None
         self.next_look = -np.inf
 
-    def steps(self, executor: str, deadline: float | None) -> Steps:
+    def steps(self, executor: str) -> Steps:
         """Answer the question, or find its answer.
 
         Parameters
         ----------
         executor : name of where tasks run
-        deadline : when the last stage is begun, on the monotonic clock
 
         Raises
         ------
@@ -169,7 +160,7 @@ class Drive:
         found = find_outcome(self.question, self.runs, self.progress)
         if found is not None:
             return found
-        self.executor, self.deadline, self.begun = executor, deadline, datetime.now(UTC)
+        self.executor, self.begun = executor, datetime.now(UTC)
         with one_writer(self.folder) as self.check, storage_of(self.folder):
             found = find_outcome(self.question, self.runs, self.progress)
             if found is not None:
@@ -250,7 +241,7 @@ class Drive:
             self.told = so_far
             self.progress.known(so_far)
 
-    def enhance(self, upper: Array) -> Generator[list[Task], None, bool]:
+    def enhance(self, upper: Array) -> Generator[list[Assignment], None, bool]:
         """Cut the input with the highest bound finer, over and over, lowering ``upper`` (D,); False if time ran out.
 
         Smith et al.'s enhancement, but an input whose bound rises keeps the lower one.
@@ -269,7 +260,7 @@ class Drive:
                 slices += 1
         return True
 
-    def groups(self, alone: Array) -> Generator[list[Task], None, bool]:
+    def groups(self, alone: Array) -> Generator[list[Assignment], None, bool]:
         """Bound the groups of inputs that count as one change, from what each input does alone (D,); False if late."""
         groups = self.space.model.domain.groups
         if not groups:
@@ -277,16 +268,16 @@ class Drive:
         self.space.evidence.create_groups(groups_at_most(self.space, alone), alone)
         return (yield from self.stage("groups", [Task("groups", k) for k in range(len(groups))]))
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Task], None, bool]:
+    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Assignment], None, bool]:
         """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""
         self.done |= done_records(self.space, list(tasks))
         waiting = [t for t in tasks if t.key not in self.done]
         self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
         if waiting and not self.late():
-            yield waiting
+            yield [Assignment(str(self.folder), self.question.run_id, task) for task in waiting]
         return all(t.key in self.done for t in tasks)
 
-    def take(self, ended: Record | Failure) -> None:
+    def take(self, given: Assignment, ended: Record | Failure) -> None:
         """A task of the stage has ended."""
         self.check()
         if isinstance(ended, Failure):
@@ -303,27 +294,16 @@ class Drive:
 
     def late(self) -> bool:
         """Whether the time limit has passed."""
-        return self.deadline is not None and time.monotonic() > self.deadline
+        return time.monotonic() > self.deadline
 
     def save(self, certificate: Certificate, units: UnitBounds, *, sealed: bool) -> None:
         """Write the final arrays, provenance, and last of all the certificate."""
         self.check()
         folder, evidence = self.space.folder, self.space.evidence
         partial = folder / "certificate.incomplete.json"
-        provenance = {
-            "run_id": certificate.run_id,
-            "executor": self.executor,
-            "begun": self.begun.isoformat(timespec="seconds"),
-            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-            "task_seconds": round(sum(r.seconds for r in self.done.values()), 3),
-            "nodes": sum(r.opened for r in self.done.values()),
-            "tasks": len(self.done),
-            "failures": [asdict(failure) for failure in self.failures],
-            "hosts": sorted({r.host for r in self.done.values()}),
-            "client": {"host": platform.node(), "python": platform.python_version(), "cpus": os.cpu_count()},
-            "plan": asdict(self.space.plan),
-        }
-        write_atomically(folder / "provenance.json", canonical_json(provenance))
+        run_id, done = certificate.run_id, self.done.values()
+        said = provenance_of(run_id, self.executor, self.begun, done, self.failures)
+        write_provenance(folder, said | {"plan": asdict(self.space.plan)})
         if not sealed:
             write_atomically(partial, certificate.to_json())
             return

@@ -1,74 +1,108 @@
-"""One queue for all the runs of a job: whoever runs tasks is given those of any run that has some ready."""
+"""One queue for all the runs of a job or a night: whoever runs tasks is given those of any run that has some ready."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from pathlib import Path
+from typing import Protocol, Self
 
-from daskab.run.driver import Drive, Outcome, Steps
-from daskab.run.executors import Executor
-from daskab.run.records import Assignment, Failure, Record, Task
+from daskab.errors import DaskabError
+from daskab.run.driver import Outcome, Steps
+from daskab.run.executors import Ended, Executor
+from daskab.run.plan import Question
+from daskab.run.progress import Progress
+from daskab.run.records import Assignment, Failure, Record
+
+
+class Run(Protocol):
+    """A run that is made of others, or one that is not."""
+
+    question: Question
+    folder: Path
+    progress: Progress
+
+    def steps(self, executor: str) -> Steps:
+        """Its tasks, one stage after another, and what it comes to; see `Drive`."""
+
+    def take(self, given: Assignment, ended: Record | Failure) -> None:
+        """One of the tasks of the stage has ended."""
+
+    def wait(self) -> None:
+        """Nothing has happened for a second or so."""
+
+    def late(self) -> bool:
+        """Whether no more of its tasks are to be begun."""
 
 
 @dataclass
 class Opened:
     """A run in progress."""
 
-    drive: Drive
+    run: Run
     steps: Steps
-    ready: deque[Task] = field(default_factory=deque)
-    given: set[str] = field(default_factory=set)
-    """Keys of the tasks that were handed over and have not ended."""
+    ready: deque[Assignment] = field(default_factory=deque)
+    given: set[Assignment] = field(default_factory=set)
+    """Those that were handed over and have not ended."""
 
 
 class Queue:
     """The tasks of several runs as one stream, those of earlier runs first.
 
     A run is opened once those before it have nothing ready: at the end of a stage of theirs, when workers would
-    have nothing to do until its last task has ended.
+    have nothing to do until its last task has ended. One whose time has run out is opened all the same, for what is
+    known of it.
 
     Parameters
     ----------
-    drives : in the order they are opened
+    runs : in the order they are opened
     executor : where tasks run
-    time_limit : seconds after which no task is started; runs are opened all the same, for what is known of them
     """
 
-    def __init__(self, drives: Iterable[Drive], executor: Executor, time_limit: float | None = None) -> None:
-        self._drives = iter(drives)
+    def __init__(self, runs: Iterable[Run], executor: Executor) -> None:
+        self._runs = iter(runs)
         self._executor = executor
-        self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._opened: dict[str, Opened] = {}
-        self._answered: deque[tuple[Drive, Outcome]] = deque()
-        self._again: deque[Drive] = deque()  # of runs that are opened already
+        self._ended: deque[tuple[Run, Outcome | DaskabError | OSError]] = deque()
+        self._again: deque[Run] = deque()  # that are opened already
 
-    def outcomes(self) -> Iterator[tuple[Drive, Outcome]]:
+    def outcomes(self) -> Iterator[tuple[Run, Outcome]]:
         """Each run with what it came to, as soon as that is known.
 
         Raises
         ------
-        DaskabError
+        DaskabError, OSError
             What ends one of the runs, or what the executor cannot go on with, ends all; those that were opened go on
             from where they are when they are asked for again.
+        """
+        for run, came in self.endings():
+            if not isinstance(came, Outcome):
+                raise came
+            yield run, came
+
+    def endings(self) -> Iterator[tuple[Run, Outcome | DaskabError | OSError]]:
+        """Each run with what it came to, or what ended it, which leaves the others as they are.
+
+        Raises
+        ------
+        DaskabError, OSError
+            What the executor cannot go on with.
         """
         try:
             for ended in self._executor.run(self):
                 self._take(ended)
+                self._end_late()
                 yield from self._told()
-                if self.late():
-                    break
-            # Time ran out, or the executor gave up: no task comes any more.
-            while self._opened or self._open():
-                for run in list(self._opened.values()):
-                    self._step(run)
-                yield from self._told()
+                if not self._opened and not self._open():
+                    break  # what goes on is of runs whose time is up
+            while self._opened:  # the executor gave up
+                for opened in list(self._opened.values()):
+                    self._step(opened)
             yield from self._told()
         finally:
-            for run in self._opened.values():
-                run.steps.close()
+            for opened in self._opened.values():
+                opened.steps.close()
 
     def __iter__(self) -> Self:
         return self
@@ -76,11 +110,12 @@ class Queue:
     def __next__(self) -> Assignment | None:
         """The next task; None while there is none until some that were handed over have ended."""
         while True:
-            for run in self._opened.values():
-                if run.ready:
-                    task = run.ready.popleft()
-                    run.given.add(task.key)
-                    return Assignment(str(run.drive.folder), run.drive.question.run_id, task)
+            self._end_late()
+            for opened in self._opened.values():
+                if opened.ready:
+                    given = opened.ready.popleft()
+                    opened.given.add(given)
+                    return given
             if not self._open():
                 if self._opened:
                     return None
@@ -88,53 +123,70 @@ class Queue:
 
     def _open(self) -> bool:
         """Open the next run; False if there is none to open."""
-        again = next((d for d in self._again if d.question.run_id not in self._opened), None)
+        again = next((run for run in self._again if run.question.run_id not in self._opened), None)
         if again is not None:
             self._again.remove(again)
-        drive = again or next(self._drives, None)
-        if drive is None:
+        run = again or next(self._runs, None)
+        if run is None:
             return False
-        if drive.question.run_id in self._opened:
-            self._again.append(drive)
+        if run.question.run_id in self._opened:
+            self._again.append(run)
             return True
-        run = Opened(drive, drive.steps(self._executor.name, self._deadline))
-        self._opened[drive.question.run_id] = run
-        self._step(run)
+        opened = Opened(run, run.steps(self._executor.name))
+        self._opened[run.question.run_id] = opened
+        self._step(opened)
         return True
 
-    def _take(self, ended: tuple[Assignment, Record | Failure] | None) -> None:
+    def _take(self, ended: Ended | None) -> None:
         if ended is None:
-            for run in self._opened.values():
-                run.drive.wait()
+            for opened in list(self._opened.values()):
+                try:
+                    opened.run.wait()
+                except (DaskabError, OSError) as error:
+                    self._end(opened, error)
             return
-        (_, run_id, task), how = ended
-        run = self._opened[run_id]
-        run.drive.take(how)
-        run.given.discard(task.key)
-        if not run.ready and not run.given:
-            self._step(run)
+        given, how = ended
+        for opened in [one for one in self._opened.values() if given in one.given]:  # none if its run has ended
+            opened.given.discard(given)
+            try:
+                if not isinstance(how, Record | Failure):
+                    raise how
+                opened.run.take(given, how)
+            except (DaskabError, OSError) as error:
+                self._end(opened, error)
+                continue
+            if not opened.ready and not opened.given:
+                self._step(opened)
 
-    def _step(self, run: Opened) -> None:
+    def _end_late(self) -> None:
+        """Let runs whose time is up come to what is known of them."""
+        for opened in list(self._opened.values()):
+            if opened.run.late():
+                self._step(opened)
+
+    def _step(self, opened: Opened) -> None:
         """Let a run go on to its next stage, or to its end."""
-        run.ready.clear()
-        run.given.clear()
+        opened.ready.clear()
+        opened.given.clear()
         try:
-            run.ready.extend(next(run.steps))
+            opened.ready.extend(next(opened.steps))
         except StopIteration as end:
-            del self._opened[run.drive.question.run_id]
-            run.drive.progress.end(end.value)
-            self._answered.append((run.drive, end.value))
+            opened.run.progress.end(end.value)
+            self._end(opened, end.value)
+        except (DaskabError, OSError) as error:
+            self._end(opened, error)
 
-    def _told(self) -> Iterator[tuple[Drive, Outcome]]:
-        while self._answered:
-            yield self._answered.popleft()
+    def _end(self, opened: Opened, came: Outcome | DaskabError | OSError) -> None:
+        opened.steps.close()
+        del self._opened[opened.run.question.run_id]
+        self._ended.append((opened.run, came))
 
-    def late(self) -> bool:
-        """Whether the time limit has passed."""
-        return self._deadline is not None and time.monotonic() > self._deadline
+    def _told(self) -> Iterator[tuple[Run, Outcome | DaskabError | OSError]]:
+        while self._ended:
+            yield self._ended.popleft()
 
 
-def answer(drive: Drive, executor: Executor, time_limit: float | None = None) -> Outcome:
+def answer(run: Run, executor: Executor) -> Outcome:
     """What one run by itself comes to; see `Queue`."""
-    ((_, outcome),) = Queue([drive], executor, time_limit).outcomes()
+    ((_, outcome),) = Queue([run], executor).outcomes()
     return outcome

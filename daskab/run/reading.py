@@ -28,11 +28,13 @@ from daskab.run.aggregate import (
     unit_bounds,
 )
 from daskab.run.certificate import Certificate, Witnesses
-from daskab.run.driver import read_provenance, read_sealed
+from daskab.run.driver import read_sealed
 from daskab.run.plan import Question
+from daskab.run.provenance import read_provenance
 from daskab.run.records import Task, recorded
 from daskab.run.sandwich.conclusion import SEALED, check_sealed, sum_of
 from daskab.run.sandwich.layout import PARTS, is_sandwich, open_sandwich
+from daskab.run.sandwich.pairs import read_pairs
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
@@ -132,10 +134,11 @@ def _of_run(
 def _of_parts(folder: Path) -> Reading:
     """Of a run that is made of others, from all of them as they are."""
     run, sealed = open_sandwich(folder), (folder / SEALED).exists()
-    parts = [folder / PARTS / question.run_id for question in run.questions]
-    if not all((part / "plan.json").exists() for part in parts):
+    pairs = read_pairs(folder, run.model)
+    parts = [] if pairs is None else [folder / PARTS / question.run_id for question in run.questions(pairs)]
+    if pairs is None or not all((part / "plan.json").exists() for part in parts):
         raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
-    certificate = sum_of(run, [read_run(part).certificate for part in parts])
+    certificate = sum_of(run, pairs, [read_run(part).certificate for part in parts])
     if sealed:
         check_sealed(run, certificate)
-    return Reading(folder, run.question, run.model, certificate, run.pairs.witnesses, sealed)
+    return Reading(folder, run.question, run.model, certificate, pairs.witnesses, sealed)

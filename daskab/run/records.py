@@ -15,7 +15,7 @@ from daskab.files import write_atomically
 from daskab.run.plan import canonical_json
 
 KEY = re.compile(
-    r"((?P<once>contributions|attack|several|groups)|(?P<stage>round|joint|enhancement)-(?P<round>0|[1-9][0-9]*))"
+    r"((?P<once>contributions|attack|several|groups|pairs|fewest)|(?P<stage>round|joint|enhancement)-(?P<round>0|[1-9][0-9]*))"
     r"-(?P<index>[0-9]{6,})"
 )
 """Of a task: its stage, which round of it if there are several, and which batch."""
@@ -25,7 +25,9 @@ KEY = re.compile(
 class Task:
     """A batch of one stage: what a Dask task carries, beside the address of the run."""
 
-    stage: str  #: "contributions", "attack", "several", "round", "groups", "joint" or "enhancement"
+    stage: str
+    """"contributions", "attack", "several", "round", "groups", "joint" or "enhancement"; "pairs" or "fewest" of a run
+    that is made of others"""
     index: int  #: which block or batch
     round: int = 0  #: which round (of its stage) or enhancement
 

@@ -13,7 +13,7 @@ from daskab.errors import IntegrityError
 from daskab.run.lease import held
 from daskab.run.plan import Plan, Question
 from daskab.run.records import Record, read_record, recorded
-from daskab.run.sandwich.layout import PARTS, is_sandwich, read_sum
+from daskab.run.sandwich.layout import PARTS, is_sandwich, read_question
 
 State = Literal["sealed", "running", "stopped", "damaged"]
 
@@ -96,7 +96,7 @@ def look_at(folder: Path) -> RunStatus:
     if not (of_parts or (folder / "plan.json").exists()):
         raise IntegrityError(f"{folder}: is not a run, there is no plan.json in it")
     try:
-        question = read_sum(folder).question if of_parts else _planned(folder)
+        question = read_question(folder) if of_parts else _planned(folder)
     except (IntegrityError, OSError, UnicodeDecodeError):
         return RunStatus(folder, "damaged", None, None, (), None, ())
     parts = sorted((folder / PARTS).iterdir()) if of_parts and (folder / PARTS).is_dir() else []

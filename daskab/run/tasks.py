@@ -28,6 +28,7 @@ from daskab.joint.sets.search import search_sets
 from daskab.model.domain import Group
 from daskab.run.joint import PAIRS
 from daskab.run.records import Record, Task, read_record, write_record
+from daskab.run.sandwich import attacks
 from daskab.run.store import FOUND, NOT_FOUND, payload_digest
 from daskab.run.workspace import Workspace, worker_workspace
 
@@ -36,6 +37,10 @@ Array = NDArray[Any]
 
 GROUPS = ("bound", "attained", "used", "witness", "witness_to")
 """What is stored of a group by its task, in order."""
+
+
+OF_SANDWICHES = {"pairs", "fewest"}
+"""Stages of runs that are made of others."""
 
 
 CATEGORY_NODES = 20_000
@@ -54,6 +59,8 @@ class Work(NamedTuple):
 def execute(folder: str, run_id: str, task: Task) -> Record:
     """Do one task of a run on a worker and return its record, about 200 bytes; the rest is in the store."""
     with storage_of(path_at(folder)):
+        if task.stage in OF_SANDWICHES:
+            return attacks.perform(folder, run_id, task)
         return perform(worker_workspace(folder, run_id), task)
 
 

@@ -25,11 +25,11 @@ from daskab.model.expansion import KernelExpansion
 from daskab.run.aggregate import done_records, evidence_digest
 from daskab.run.certificate import Certificate
 from daskab.run.driver import Drive, read_sealed
-from daskab.run.executors import Executor
+from daskab.run.executors import Ended, Executor
 from daskab.run.lease import LEASE, LOCK
 from daskab.run.plan import numerics
 from daskab.run.queue import answer
-from daskab.run.records import Assignment, Failure, Record, recorded
+from daskab.run.records import Assignment, Record, recorded
 from daskab.run.workspace import Workspace, open_workspace
 from daskab.sandwich.sums import ONE_EQ, EQSum
 from daskab.verify.balls import Balls
@@ -197,7 +197,7 @@ class Anew:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended | None]:
         """Do the tasks for as long as they are chosen ones."""
         yield from self.inner.run(map(self.checked, assignments))
 

@@ -14,6 +14,7 @@ from daskab.run.driver import read_sealed
 from daskab.run.executors import Executor
 from daskab.run.sandwich.conclusion import SEALED, sum_of
 from daskab.run.sandwich.layout import PARTS, Sandwich, open_sandwich
+from daskab.run.sandwich.pairs import PAIRS, read_pairs
 from daskab.sandwich.fit import FARTHEST
 from daskab.sandwich.parts import farthest
 from daskab.verify.balls import Balls
@@ -31,12 +32,15 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
     run = open_sandwich(folder)
     if not (folder / SEALED).exists():
         raise IncompleteError(f"{folder}: is not sealed; the command that began it goes on with it")
+    pairs = read_pairs(folder, run.model)
+    if pairs is None:
+        raise IntegrityError(f"{folder / PAIRS}: is missing or not readable; run again, which mends it")
     balls, rng = Balls(run.model), np.random.default_rng(seed)
     n = len(run.parts.models)
     yield Check("plan", True, f"{run.model.kernel} as a sum of {n} EQ kernels, each a part with a run of its own")
     yield check_kernel(run, balls)
     certificates = []
-    for k, question in enumerate(run.questions, start=1):
+    for k, question in enumerate(run.questions(pairs), start=1):
         part = folder / PARTS / question.run_id
         try:
             for check in verify_run(part, executor, share=share, seed=seed):
@@ -45,7 +49,7 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
         except IntegrityError as error:
             yield Check(f"part {k}", False, str(error))
             return
-    certificate = sum_of(run, certificates)
+    certificate = sum_of(run, pairs, certificates)
     same = (folder / SEALED).read_bytes() == certificate.to_json().encode()
     said = "bounds of the parts added up anew, attacks evaluated anew: "
     yield Check("sums", same, said + ("the same certificate to the byte" if same else "another certificate"))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from examples import ATTACK, FIXED, OPTIONS, ask, mixed_model, sealed
 
-from daskab import BusyError, KernelExpansion
+from daskab import BusyError, IntegrityError, KernelExpansion
+from daskab.run import workspace
 from daskab.run.certify import make_question
-from daskab.run.driver import Drive
+from daskab.run.driver import Drive, Outcome
+from daskab.run.executors import Ended
 from daskab.run.executors.inline import Inline
 from daskab.run.job import BoundOptions
 from daskab.run.lease import one_writer
-from daskab.run.plan import Question
+from daskab.run.plan import Plan, Question
 from daskab.run.queue import Queue
 from daskab.run.records import Assignment, Record
 from daskab.run.tasks import execute
@@ -50,19 +53,26 @@ def question(model: KernelExpansion, bound: BoundOptions = FIXED) -> Question:
     return make_question(model, bound, ATTACK)
 
 
+def drive(model: KernelExpansion, bound: BoundOptions, runs: Path) -> Drive:
+    """Of a run cut into few tasks, as many however fast the machine is."""
+    asked = question(model, bound)
+    workspace.create(runs / asked.run_id, Plan(asked, 5, 2, 60), model)
+    return Drive(asked, model, runs)
+
+
 def test_each_comes_to_what_it_does_alone(tmp_path: Path) -> None:
     asked = [(model, bound) for model in MODELS for bound in OPTIONS.values()]
     executor = Ahead(5)
-    drives = [Drive(question(*one), one[0], tmp_path / "together") for one in asked]
+    drives = [drive(*one, tmp_path / "together") for one in asked]
     outcomes = dict(Queue(drives, executor).outcomes())
     assert len(outcomes) == len(asked)
-    for drive, (model, bound) in zip(drives, asked, strict=True):
-        assert sealed(outcomes[drive]) == sealed(ask(model, bound, tmp_path / "alone"))
+    for run, (model, bound) in zip(drives, asked, strict=True):
+        assert sealed(outcomes[run]) == sealed(ask(model, bound, tmp_path / "alone"))
     changes = sum(one != other for one, other in zip(executor.took[:-1], executor.took[1:], strict=True))
     assert changes > len(asked)  # they did not go one after another
     alone = Ahead(5)
     for model, bound in asked:
-        for _ in Queue([Drive(question(model, bound), model, tmp_path / "in turn")], alone).outcomes():
+        for _ in Queue([drive(model, bound, tmp_path / "in turn")], alone).outcomes():
             pass
     assert sorted(alone.took) == sorted(executor.took)
     assert executor.idle < alone.idle / 2
@@ -103,11 +113,34 @@ def test_what_ends_one_ends_all_and_lets_go_of_them(tmp_path: Path) -> None:
     assert all(outcome.sealed for _, outcome in outcomes)
 
 
+class Losing(Inline):
+    """Loses the contributions of a run once they are all there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended]:
+        for ended in super().run(assignments):
+            if ended[0].folder == str(self.folder) and ended[0].task.stage == "attack":
+                shutil.rmtree(self.folder / "evidence.zarr/contributions", ignore_errors=True)
+            yield ended
+
+
+def test_what_ends_one_leaves_the_others_if_asked_to(tmp_path: Path) -> None:
+    first, second, third = drives = [drive(model, FIXED, tmp_path) for model in MODELS]
+    with one_writer(second.folder):
+        came = dict(Queue(drives, Losing(first.folder)).endings())
+    assert isinstance(came[first], IntegrityError)
+    assert isinstance(came[second], BusyError)
+    assert isinstance(came[third], Outcome)
+    assert came[third].sealed
+
+
 def test_when_time_is_up_each_says_what_is_known(tmp_path: Path) -> None:
     first = ask(MODELS[0], FIXED, tmp_path)
     executor = Ahead(5)
-    drives = [Drive(question(model), model, tmp_path) for model in MODELS]
-    outcomes = dict(Queue(drives, executor, time_limit=1e-9).outcomes())
+    drives = [Drive(question(model), model, tmp_path, deadline=0.0) for model in MODELS]
+    outcomes = dict(Queue(drives, executor).outcomes())
     assert executor.took == []
     assert outcomes[drives[0]].certificate.to_json() == first.certificate.to_json()
     assert [outcomes[drive].sealed for drive in drives] == [True, False, False]

@@ -17,9 +17,16 @@ from strategies import models, pairs_of, restricted_models
 from daskab import Certificate, IntegrityError, KernelExpansion, ModelError, certify, save_model
 from daskab.attack.attained import attained_change, latent_range
 from daskab.bound.scaled import Scaled
+from daskab.errors import IncompleteError
 from daskab.model.kernels import KernelName
+from daskab.run.certify import make_question
 from daskab.run.executors.inline import Inline
+from daskab.run.job import AttackOptions, bound_options
+from daskab.run.provenance import read_provenance
+from daskab.run.queue import answer
 from daskab.run.reading import read_run
+from daskab.run.sandwich.drive import SandwichDrive
+from daskab.run.status import look_at
 from daskab.sandwich.parts import parts_of
 from daskab.verify.balls import Balls
 from daskab.verify.sandwich import verify_sandwich
@@ -152,6 +159,8 @@ def test_a_run_is_found_again_and_mended(run: Path, tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in before} == before
     shutil.rmtree(next((folder / "parts").iterdir()))
     (folder / "pairs.npz").write_bytes(b"no archive")
+    (folder / "attacks" / "pairs-000000.npy").write_bytes(b"no array")
+    (folder / "records" / "pairs-000001.json").unlink()
     (folder / "certificate.json").unlink()
     certify(small("matern52"), runs=tmp_path)
     assert (folder / "certificate.json").read_bytes() == text
@@ -168,6 +177,52 @@ def test_a_limited_run_is_sound_and_goes_on(tmp_path: Path) -> None:
     assert np.all(early.upper_bound >= late.attained)
     assert (folder / "certificate.json").exists()
     assert not (folder / "certificate.incomplete.json").exists()
+
+
+def test_what_was_attacked_in_time_is_not_attacked_again(tmp_path: Path) -> None:
+    model, options, attack = small("matern32", d=3), bound_options(), AttackOptions()
+    question = make_question(model, options, attack)
+
+    class Late(SandwichDrive):
+        """Runs out of time once one of its attacks is done."""
+
+        def late(self) -> bool:
+            return bool(self.done)
+
+    outcome = answer(Late(question, model, tmp_path), Inline())
+    assert not outcome.sealed
+    assert np.all(outcome.certificate.upper_bound >= np.abs(model.weights).sum() * model.variance)
+    first = (outcome.folder / "records" / "pairs-000000.json").read_bytes()
+    assert len(list((outcome.folder / "records").iterdir())) == 1
+    assert look_at(outcome.folder).state == "stopped"
+    with pytest.raises(IncompleteError, match="not all of its parts are begun"):
+        read_run(outcome.folder)
+    late = answer(SandwichDrive(question, model, tmp_path), Inline())
+    assert late.sealed
+    assert (outcome.folder / "records" / "pairs-000000.json").read_bytes() == first
+
+
+def test_what_it_took_is_told_of_the_whole(run: Path) -> None:
+    records = [json.loads(path.read_text()) for path in run.rglob("records/*.json")]
+    said = read_provenance(run)
+    assert said["tasks"] == len(records)
+    assert said["task_seconds"] == pytest.approx(sum(record["seconds"] for record in records), abs=0.01)
+    assert {"pairs", "fewest"} <= {stage.stage for stage in look_at(run).stages}
+
+
+@pytest.mark.slow
+def test_a_cluster_comes_to_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    certify(small("matern52"), runs=tmp_path, cluster="processes")
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "certificate.json").read_bytes() == (run / "certificate.json").read_bytes()
+
+
+def test_without_what_attacks_found_nothing_is_verified(run: Path, tmp_path: Path) -> None:
+    folder = copied(run, tmp_path)
+    (folder / "pairs.npz").unlink()
+    with pytest.raises(IntegrityError, match=r"pairs\.npz: is missing"):
+        verified(folder)
+    assert not (folder / "pairs.npz").exists()
 
 
 def test_a_sealed_run_is_verified(run: Path) -> None:

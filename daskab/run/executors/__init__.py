@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
+from daskab.errors import DaskabError
 from daskab.run.cluster import ClusterOptions
 from daskab.run.records import Assignment, Failure, Record
+
+Ended = tuple[Assignment, Record | Failure | DaskabError | OSError]
+"""A task that is done, cannot be done, or found something that its run cannot go on with."""
 
 
 class Executor(Protocol):
@@ -21,12 +25,12 @@ class Executor(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended | None]:
         """Yield each task with its record when it is done; stop starting tasks when the caller stops asking.
 
         None among the assignments says that more may come once some of those given have ended. A task that cannot be
-        done is a failure; the others are done all the same. None comes every second or so while there is nothing to
-        tell, so that a caller who must stop can.
+        done is a failure, and one may come with an error of its own; the others are done all the same. None comes every
+        second or so while there is nothing to tell, so that a caller who must stop can.
         """
         ...
 

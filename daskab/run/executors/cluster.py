@@ -16,7 +16,8 @@ from typing import Any, Literal, Self
 from distributed import Client, KilledWorker
 from distributed.scheduler import NoWorkerError
 
-from daskab.errors import ClusterError, IncompleteError
+from daskab.errors import ClusterError, DaskabError, IncompleteError
+from daskab.run.executors import Ended
 from daskab.run.executors.handshake import shake_hands
 from daskab.run.executors.patience import GLANCE, patiently
 from daskab.run.records import Assignment, Failure, Record
@@ -31,8 +32,8 @@ CLUSTERS = 3
 DEATHS_ALONE = 2
 """Clusters a task may lose while it is tried alone, before it is to blame."""
 
-End = Record | Literal["killed", "lost"]
-"""How a task ended: done, two workers died with it, or the cluster could not do it."""
+End = Record | DaskabError | OSError | Literal["killed", "lost"]
+"""How a task ended: done, with an error of its own, two workers died with it, or the cluster could not do it."""
 
 
 class Cluster(ABC):
@@ -95,7 +96,7 @@ class Cluster(ABC):
         self._client = None
         self._stack.close()
 
-    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record | Failure] | None]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended | None]:
         """Keep a bounded number of tasks with the scheduler and yield records as they finish.
 
         If the scheduler is lost, or all workers are and none comes back, the cluster is begun anew with what is not
@@ -121,9 +122,7 @@ class Cluster(ABC):
             f"no worker came or answered in {self.patience:g} s, {CLUSTERS} times; the same command goes on from here"
         )
 
-    def _run(
-        self, waiting: Iterator[Assignment | None], lost: list[Assignment]
-    ) -> Generator[tuple[Assignment, Record | Failure] | None, None, bool]:
+    def _run(self, waiting: Iterator[Assignment | None], lost: list[Assignment]) -> Generator[Ended | None, None, bool]:
         """One cluster's part of `run`: whether it did all; if not, what it was given and did not do is in ``lost``.
 
         A task that two workers died with may be innocent: others were with them. It is tried again when nothing else
@@ -136,11 +135,13 @@ class Cluster(ABC):
                     yield None
                     continue
                 given, end = ended
-                if isinstance(end, Record):
+                if end == "lost":
+                    lost.append(given)
+                elif end == "killed":
+                    suspects.append(given)
+                else:
                     self._fruitless = 0
                     yield given, end
-                else:
-                    (lost if end == "lost" else suspects).append(given)
             if lost:
                 lost.extend(suspects)
                 return False
@@ -149,16 +150,16 @@ class Cluster(ABC):
             for given in suspects:
                 yield given, (yield from self._alone(given))
 
-    def _alone(self, given: Assignment) -> Generator[None, None, Record | Failure]:
+    def _alone(self, given: Assignment) -> Generator[None, None, Record | Failure | DaskabError | OSError]:
         """Try a task with nothing beside it."""
         for _ in range(DEATHS_ALONE):
             for ended in self._results(iter([given]), alone=True):
                 if ended is None:
                     yield
-                elif isinstance(ended[1], Record):
-                    return ended[1]
                 elif ended[1] == "killed":
                     return Failure(given.task.key, "killed every worker it was given to, alone as well")
+                elif ended[1] != "lost":
+                    return ended[1]
             self.__exit__()
         return Failure(given.task.key, "no worker was left whenever it was tried alone")
 
@@ -189,8 +190,9 @@ class Cluster(ABC):
                 if not (yield from self._meet(given.folder)):
                     threads = 0
                     break
-                # Dask returns an old result for an old key whatever the arguments, so the key carries the run too.
-                key = f"{given.run_id}-{given.task.key}{'-alone' * alone}"
+                # Dask returns an old result for an old key whatever the arguments, so the key carries the run too, and
+                # where it is: parts of two runs may be one question.
+                key = f"{given.folder}-{given.task.key}{'-alone' * alone}"
                 future = self._client.submit(execute, *given, key=key, pure=False)
                 running[key] = given, future
                 future.add_done_callback(ended.put)
@@ -215,18 +217,18 @@ class Cluster(ABC):
             yield given, "lost"
 
     def _end(self, future: Any) -> Generator[None, None, End]:
-        """How a task ended; its own errors are raised."""
+        """How a task ended."""
         try:
             record: Record = yield from patiently(future.result, self.patience)
         except KilledWorker:
             return "killed"
         except (NoWorkerError, CancelledError):
             return "lost"
-        except OSError:
+        except DaskabError as error:
+            return error
+        except OSError as error:
             # Of the task; or whoever holds its result is gone (a time-out too), and nobody is left to do it again.
-            if future.status == "error":
-                raise
-            return "lost"
+            return error if future.status == "error" else "lost"
         return record
 
     def _threads(self) -> Generator[None, None, int]:

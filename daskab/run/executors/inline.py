@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Self
 
-from daskab.run.records import Assignment, Record
+from daskab.errors import DaskabError
+from daskab.run.executors import Ended
+from daskab.run.records import Assignment
 from daskab.run.tasks import execute
 
 
@@ -20,8 +22,12 @@ class Inline:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[tuple[Assignment, Record]]:
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended]:
         """Do each task when its record is asked for."""
         for given in assignments:
             assert given is not None  # all that was given before has ended
-            yield given, execute(*given)
+            try:
+                ended: Ended = given, execute(*given)
+            except (DaskabError, OSError) as error:
+                ended = given, error
+            yield ended

@@ -7,39 +7,23 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from daskab.bound.goals import trivial_bound
 from daskab.bound.topn import largest_sums
 from daskab.errors import IntegrityError
-from daskab.files import reaching, write_atomically
 from daskab.run.aggregate import attack_of, certificate_of
 from daskab.run.certificate import Certificate
-from daskab.run.driver import Outcome
 from daskab.run.joint import Joint
-from daskab.run.lease import one_writer
 from daskab.run.sandwich.layout import Sandwich
+from daskab.run.sandwich.pairs import Pairs
+
+Array = NDArray[np.float64]
 
 SEALED = "certificate.json"
 
 
-def conclude(run: Sandwich, outcomes: Sequence[Outcome]) -> Outcome:
-    """What the outcomes of its parts, in their order, come to together."""
-    sealed = all(outcome.sealed for outcome in outcomes)
-    certificate = sum_of(run, [outcome.certificate for outcome in outcomes])
-    partial = run.folder / "certificate.incomplete.json"
-    with reaching(run.folder), one_writer(run.folder):
-        found = sealed and (run.folder / SEALED).exists()
-        if found:
-            check_sealed(run, certificate)
-        elif sealed:
-            write_atomically(run.folder / SEALED, certificate.to_json())
-            partial.unlink(missing_ok=True)
-        else:
-            write_atomically(partial, certificate.to_json())
-    failures = tuple(failure for outcome in outcomes for failure in outcome.failures)
-    return Outcome(certificate, run.folder, sealed=sealed, found=found, failures=failures)
-
-
-def sum_of(run: Sandwich, parts: Sequence[Certificate]) -> Certificate:
+def sum_of(run: Sandwich, pairs: Pairs, parts: Sequence[Certificate]) -> Certificate:
     """Add up the parts' bounds, and say what follows for the model (sandwich/METHOD S1).
 
     Raises
@@ -47,27 +31,43 @@ def sum_of(run: Sandwich, parts: Sequence[Certificate]) -> Certificate:
     IntegrityError
         If the parts are others, or an attack does more than is proved: then daskab is wrong.
     """
-    model, pairs = run.model, run.pairs
     if [part.model_digest for part in parts] != [part.digest for part in run.parts.models]:
         raise IntegrityError(f"{run.folder}: certificates are not those of its parts")
-    twice = 2.0 * run.parts.error
     upper = np.array(
-        [largest_sums([*each, twice], towards=math.inf)[-1] for each in np.array([p.upper_bound for p in parts]).T]
+        [
+            largest_sums([*each, 2.0 * run.parts.error], towards=math.inf)[-1]
+            for each in np.array([p.upper_bound for p in parts]).T
+        ]
     )
+    open_inputs = min(sum(part.open_inputs for part in parts), upper.size)
+    complete = all(part.complete for part in parts)
+    return _certificate(run, pairs, upper, evidence_of(run, pairs, parts), complete=complete, open_inputs=open_inputs)
+
+
+def before_parts(run: Sandwich, pairs: Pairs) -> Certificate:
+    """What is certified before any part is begun: no change is more than all of the kernel going and coming."""
+    upper = np.full(len(run.model.domain.changes), trivial_bound(run.model.variance * run.model.weights))
+    return _certificate(run, pairs, upper, evidence_of(run, pairs, ()), complete=False, open_inputs=upper.size)
+
+
+def _certificate(
+    run: Sandwich, pairs: Pairs, upper: Array, evidence: str, *, complete: bool, open_inputs: int
+) -> Certificate:
+    model = run.model
     stays = [bool(np.all(model.domain.frozen[list(inputs)])) for inputs in model.domain.changes]
     upper[stays] = 0.0
     return certificate_of(
         run.folder,
         run.question,
         model,
-        evidence_of(run, parts),
+        evidence,
         upper,
         pairs.attained(model),
         pairs.witnesses,
         attack_of(model, *pairs.attack) if np.all(np.isfinite(pairs.attack)) else None,
         Joint(),
-        complete=all(part.complete for part in parts),
-        open_inputs=min(sum(part.open_inputs for part in parts), upper.size),
+        complete=complete,
+        open_inputs=open_inputs,
     )
 
 
@@ -78,12 +78,12 @@ def check_sealed(run: Sandwich, certificate: Certificate) -> None:
         raise IntegrityError(f"{path}: is not what its parts come to; remove it and run again")
 
 
-def evidence_of(run: Sandwich, parts: Sequence[Certificate]) -> str:
+def evidence_of(run: Sandwich, pairs: Pairs, parts: Sequence[Certificate]) -> str:
     """SHA-256 over all that such a certificate rests on."""
     whole = hashlib.sha256()
     for part in parts:
         whole.update(hashlib.sha256(part.to_json().encode()).digest())
-    total, pairs = run.parts.total, run.pairs
+    total = run.parts.total
     found = (pairs.witnesses.x, pairs.witnesses.moved_to, pairs.attack)
     for array in (total.scales, total.shares, np.array([run.parts.error]), *found):
         whole.update(np.ascontiguousarray(array).tobytes())

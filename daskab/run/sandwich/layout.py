@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from daskab.bound.topn import inputs_required, largest_sums
 from daskab.errors import BoundError, IntegrityError, ModelError
-from daskab.files import reaching, write_atomically
+from daskab.files import make_folder, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import load_model, save_model
-from daskab.run.lease import one_writer
 from daskab.run.plan import Question, canonical_json
-from daskab.run.sandwich.pairs import Pairs, pairs_in
+from daskab.run.sandwich.pairs import Pairs
 from daskab.sandwich.parts import Parts, parts_by, parts_of
 from daskab.sandwich.sums import EQSum
 
 Array = NDArray[np.float64]
 
-SUM, MODEL, PARTS = "sum.json", "model.npz", "parts"
-"""What is asked and how the kernel was replaced; the model; the folder of the runs of its parts."""
+SUM, MODEL, RECORDS, ATTACKS, PARTS = "sum.json", "model.npz", "records", "attacks", "parts"
+"""What is asked and how the kernel was replaced; the model; folders of records, of what the tasks with these found, and
+of the runs of its parts."""
 
 NEAR = 0.02
 """Of what the n-th largest change attains: how far the bounds of all parts may stay above what those attain."""
@@ -42,37 +42,25 @@ class Sandwich:
     question: Question
     model: KernelExpansion
     parts: Parts
-    pairs: Pairs
 
-    @classmethod
-    def of(cls, question: Question, model: KernelExpansion, runs: Path) -> Sandwich:
-        """Lay it out in a directory of runs, or go on with what was laid out.
-
-        Raises
-        ------
-        BusyError
-            If another process does.
-        IntegrityError
-            If what was laid out is damaged.
-        """
-        folder = runs / question.run_id
-        with reaching(folder), one_writer(folder):
-            if (folder / SUM).exists():
-                return open_sandwich(folder, question)
-            parts = parts_of(model)
-            # Proved anew whenever it is read, by an exp that may round otherwise there; what is written down counts.
-            parts = replace(parts, error=parts.error * (1.0 + 1e-9))
-            save_model(model, folder / MODEL)
-            said = {"question": asdict(question), "scales": parts.total.scales.tolist()}
-            said |= {"shares": parts.total.shares.tolist(), "error": parts.error}
-            write_atomically(folder / SUM, canonical_json(said))
-            return cls(folder, question, model, parts, pairs_in(folder, question, model, parts.total))
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self, pairs: Pairs) -> tuple[Question, ...]:
         """What is asked of each part: one-input bounds, near enough that all of them together are (METHOD S5)."""
-        slack = () if self.question.rtol is None else slack_of(self.model, self.pairs, len(self.parts.models))
+        slack = () if self.question.rtol is None else slack_of(self.model, pairs, len(self.parts.models))
         return tuple(replace(asked, slack=tuple(slack)) for asked in bare_questions(self.question, self.parts))
+
+
+def lay_out(folder: Path, question: Question, model: KernelExpansion) -> Sandwich:
+    """Lay one out. What says that it is one is written last."""
+    parts = parts_of(model)
+    # Proved anew whenever it is read, by an exp that may round otherwise there; what is written down counts.
+    parts = replace(parts, error=parts.error * (1.0 + 1e-9))
+    make_folder(folder / RECORDS)
+    make_folder(folder / ATTACKS)
+    save_model(model, folder / MODEL)
+    said = {"question": asdict(question), "scales": parts.total.scales.tolist()}
+    said |= {"shares": parts.total.shares.tolist(), "error": parts.error}
+    write_atomically(folder / SUM, canonical_json(said))
+    return Sandwich(folder, question, model, parts)
 
 
 def bare_questions(question: Question, parts: Parts) -> tuple[Question, ...]:
@@ -88,28 +76,47 @@ def is_sandwich(folder: Path) -> bool:
     return (folder / SUM).exists()
 
 
-class Sum(NamedTuple):
-    """What is asked, and how the kernel was replaced."""
+class Replaced(NamedTuple):
+    """What is asked of which model, and how its kernel was replaced."""
 
     question: Question
+    model: KernelExpansion
     total: EQSum
     error: float
 
 
-def read_sum(folder: Path) -> Sum:
-    """What was written down when such a run was laid out.
+def read_question(folder: Path) -> Question:
+    """What is asked of such a run, as its folder has it.
 
     Raises
     ------
     IntegrityError
         If it cannot be read.
     """
+    return _read(folder)[0]
+
+
+def read_replaced(folder: Path) -> Replaced:
+    """What was written down when such a run was laid out.
+
+    Raises
+    ------
+    IntegrityError
+        If it is damaged, or its model is another.
+    """
+    asked, total, error = _read(folder)
     try:
-        said = json.loads((folder / SUM).read_text(encoding="utf-8"))
-        total = EQSum(np.array(said["scales"], dtype=np.float64), np.array(said["shares"], dtype=np.float64))
-        return Sum(Question(**said["question"]), total, float(said["error"]))
-    except (OSError, ValueError, TypeError, LookupError) as failed:
-        raise IntegrityError(f"{folder / SUM}: not readable ({failed}); move the run away") from None
+        model = load_model(folder / MODEL)
+    except ModelError as failed:
+        raise IntegrityError(f"{failed}; move the run away") from None
+    if asked.run_id != folder.name:
+        raise IntegrityError(f"{folder / SUM}: answers another question than the one asked; move the run away")
+    if model.digest != asked.model_digest:
+        raise IntegrityError(f"{folder / MODEL}: is not the model that was asked about; move the run away")
+    shaped = total.scales.ndim == 1 and total.scales.shape == total.shares.shape
+    if not (shaped and total.scales.size and np.all(total.scales > 0.0) and np.all(total.shares > 0.0)):
+        raise IntegrityError(f"{folder / SUM}: scales and shares are not positive numbers; move the run away")
+    return Replaced(asked, model, total, error)
 
 
 def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
@@ -120,26 +127,25 @@ def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
     IntegrityError
         If it is damaged, or is not of ``question``.
     """
-    asked, total, error = read_sum(folder)
-    try:
-        model = load_model(folder / MODEL)
-    except ModelError as failed:
-        raise IntegrityError(f"{failed}; move the run away") from None
-    if asked.run_id != folder.name or (question is not None and asked != question):
+    asked, model, total, error = read_replaced(folder)
+    if question is not None and asked != question:
         raise IntegrityError(f"{folder / SUM}: answers another question than the one asked; move the run away")
-    if model.digest != asked.model_digest:
-        raise IntegrityError(f"{folder / MODEL}: is not the model that was asked about; move the run away")
-    shaped = total.scales.ndim == 1 and total.scales.shape == total.shares.shape
-    if not (shaped and total.scales.size and np.all(total.scales > 0.0) and np.all(total.shares > 0.0)):
-        raise IntegrityError(f"{folder / SUM}: scales and shares are not positive numbers; move the run away")
     try:
         parts = parts_by(model, total)
     except (ModelError, BoundError) as failed:
         raise IntegrityError(f"{folder / SUM}: makes no parts of its model ({failed}); move it away") from None
     if not parts.error <= error < math.inf:
         raise IntegrityError(f"{folder / SUM}: its error is {error!r}, below the {parts.error!r} proved; move it away")
-    pairs = pairs_in(folder, asked, model, total)
-    return Sandwich(folder, asked, model, replace(parts, error=error), pairs)
+    return Sandwich(folder, asked, model, replace(parts, error=error))
+
+
+def _read(folder: Path) -> tuple[Question, EQSum, float]:
+    try:
+        said = json.loads((folder / SUM).read_text(encoding="utf-8"))
+        total = EQSum(np.array(said["scales"], dtype=np.float64), np.array(said["shares"], dtype=np.float64))
+        return Question(**said["question"]), total, float(said["error"])
+    except (OSError, ValueError, TypeError, LookupError) as failed:
+        raise IntegrityError(f"{folder / SUM}: not readable ({failed}); move the run away") from None
 
 
 def slack_of(model: KernelExpansion, pairs: Pairs, n_parts: int) -> Array:

@@ -1,4 +1,4 @@
-"""What attacks find on a model of another kernel, kept beside the runs of its parts."""
+"""What attacks found on a model of another kernel, kept beside the runs of its parts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from daskab.attack.attacker import attacker
 from daskab.attack.attained import attained_change
 from daskab.files import reaching, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import UNREADABLE
-from daskab.run.aggregate import attack_of
 from daskab.run.certificate import Witnesses
-from daskab.run.plan import Question
-from daskab.sandwich.sums import EQSum
 
 Array = NDArray[np.float64]
 
@@ -31,38 +27,22 @@ class Pairs:
     witnesses: Witnesses  #: for each of its C changes
     attack: Array  #: (2, D) points of the attack of fewest changes; NaN if none was found
 
+    @classmethod
+    def of(cls, model: KernelExpansion, found: Array, attack: Array) -> Pairs:
+        """From pairs (C, 2, D), for each change one."""
+        moved_to = found[:, 1] if model.domain.groups else np.diagonal(found[:, 1]).copy()
+        return cls(Witnesses(found[:, 0].copy(), moved_to), attack)
+
+    @classmethod
+    def none(cls, model: KernelExpansion) -> Pairs:
+        """Before anything was attacked: nothing moves."""
+        stay = np.tile(model.domain.nearest(model.lower), (len(model.domain.changes), 2, 1))
+        return cls.of(model, stay, np.full((2, model.n_inputs), np.nan))
+
     def attained(self, model: KernelExpansion) -> Array:
         """What the witnesses attain (C,), rounded down."""
         pairs = map(self.witnesses.pair, range(len(model.domain.changes)))
         return np.array([attained_change(model, x, x_prime) for x, x_prime in pairs])
-
-
-def pairs_in(folder: Path, question: Question, model: KernelExpansion, total: EQSum) -> Pairs:
-    """The attacks of a run, made if they are not there."""
-    with reaching(folder):
-        pairs = read_pairs(folder, model)
-        if pairs is None:
-            pairs = attacked(model, question, total)
-            write_pairs(folder, pairs)
-    return pairs
-
-
-def attacked(model: KernelExpansion, question: Question, total: EQSum) -> Pairs:
-    """Attack everything that counts as one change, then several at once from the strongest."""
-    attacks = attacker(model, question.attack_starts, question.attack_seed, total)
-    found = [attacks.best_pair(inputs) for inputs in model.domain.changes]
-    x = np.array([pair[0] for pair in found])
-    x_prime = np.array([pair[1] for pair in found])
-    several = np.full((2, model.n_inputs), np.nan)
-    moved_to = x_prime if model.domain.groups else np.diagonal(x_prime).copy()
-    pairs = Pairs(Witnesses(x, moved_to), several)
-    if model.delta is None:
-        return pairs
-    strongest = np.argsort(-pairs.attained(model), kind="stable")[: question.attack_starts]
-    fewest = attacks.fewest_changes(x[strongest])
-    if fewest is None or attack_of(model, fewest.x, fewest.x_prime) is None:
-        return pairs
-    return Pairs(pairs.witnesses, np.stack([fewest.x, fewest.x_prime]))
 
 
 def write_pairs(folder: Path, pairs: Pairs) -> None:
@@ -75,7 +55,7 @@ def write_pairs(folder: Path, pairs: Pairs) -> None:
 def read_pairs(folder: Path, model: KernelExpansion) -> Pairs | None:
     """What attacks found; None where that is not known, or no longer readable: they are made again."""
     try:
-        with (folder / PAIRS).open("rb") as handle:
+        with reaching(folder), (folder / PAIRS).open("rb") as handle:
             kept = np.load(handle, allow_pickle=False)
             x, moved_to, attack = kept["x"], kept["moved_to"], kept["attack"]
     except (*UNREADABLE, LookupError):

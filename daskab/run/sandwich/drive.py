@@ -1,0 +1,202 @@
+"""A run that is made of others, from its question to its seal: attacks on its model, then the runs of its parts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from daskab.files import make_folder, reaching, storage_of, write_atomically
+from daskab.model.expansion import KernelExpansion
+from daskab.run.certificate import Certificate
+from daskab.run.driver import Drive, Outcome, Steps
+from daskab.run.lease import one_writer
+from daskab.run.plan import Question
+from daskab.run.progress import Progress
+from daskab.run.provenance import provenance_of, read_provenance, with_parts, write_provenance
+from daskab.run.records import Assignment, Failure, Record, Task
+from daskab.run.sandwich.attacks import FEWEST, finished, gathered, pair_tasks
+from daskab.run.sandwich.conclusion import SEALED, before_parts, check_sealed, sum_of
+from daskab.run.sandwich.layout import ATTACKS, PARTS, RECORDS, Sandwich, is_sandwich, lay_out, open_sandwich
+from daskab.run.sandwich.pairs import Pairs, read_pairs, write_pairs
+
+
+class SandwichDrive:
+    """One pass over such a run; somebody else (`queue`) has its tasks done.
+
+    Parameters
+    ----------
+    question, model, runs, batch, deadline : as of `Drive`
+    progress : of a run, by what it is called beside the model's name: nothing, or which part it is of
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        model: KernelExpansion,
+        runs: Path,
+        *,
+        batch: int | None = None,
+        deadline: float = math.inf,
+        progress: Callable[[str], Progress] = lambda _: Progress(),
+    ) -> None:
+        self.question = question
+        self.model = model
+        self.batch = batch
+        self.deadline = deadline
+        self.progress_of = progress
+        self.progress = progress("")
+        self.folder = runs / question.run_id
+        self.check: Callable[[], None] = lambda: None  #: raises BusyError once the run is no longer ours
+        self.done: dict[str, Record] = {}
+        self.failures: list[Failure] = []
+        self._going: list[tuple[Drive, Steps]] = []  #: parts in progress
+        self._of: dict[Assignment, Drive] = {}
+
+    def steps(self, executor: str) -> Steps:
+        """Answer the question, or find its answer.
+
+        Parameters
+        ----------
+        executor : name of where tasks run
+
+        Raises
+        ------
+        BusyError
+            If another process is writing this run.
+        BoundError
+            If the kernel cannot be replaced.
+        IntegrityError
+            If the run directory is damaged in a way that running again does not mend.
+        IncompleteError
+            If it cannot be written to, the disk being full for instance.
+        """
+        self.executor, self.begun = executor, datetime.now(UTC)
+        with reaching(self.folder):
+            sealed = (self.folder / SEALED).exists()
+        if sealed and (pairs := read_pairs(self.folder, self.model)) is not None:
+            # It takes no lock, and no disk that can be written to.
+            self.progress.begin(self.question.run_id, "found")
+            run = open_sandwich(self.folder, self.question)
+            return (yield from self.bounded(run, pairs))
+        with one_writer(self.folder) as self.check, storage_of(self.folder):
+            run = self.open()
+            pairs, on_time = yield from self.attacked(run)
+            if not on_time:
+                return self.outcome(run, before_parts(run, pairs), ())
+            return (yield from self.bounded(run, pairs))
+
+    def open(self) -> Sandwich:
+        """Lay the run out, or go on with what was laid out."""
+        resumed = is_sandwich(self.folder)
+        self.progress.begin(self.question.run_id, "resumed" if resumed else "begun")
+        if not resumed:
+            return lay_out(self.folder, self.question, self.model)
+        make_folder(self.folder / RECORDS)
+        make_folder(self.folder / ATTACKS)
+        return open_sandwich(self.folder, self.question)
+
+    def attacked(self, run: Sandwich) -> Generator[list[Assignment], None, tuple[Pairs, bool]]:
+        """What attacks on the model find, and whether all of them were done."""
+        pairs = read_pairs(self.folder, self.model)
+        if pairs is not None:
+            return pairs, True
+        on_time = yield from self.stage("attack", pair_tasks(self.model))
+        if on_time and self.model.delta is not None:
+            on_time = yield from self.stage("joint attack", [FEWEST])
+        if not on_time:
+            return Pairs.none(self.model), False
+        pairs = gathered(self.folder, self.model)
+        write_pairs(self.folder, pairs)
+        return pairs, True
+
+    def bounded(self, run: Sandwich, pairs: Pairs) -> Steps:
+        """What its parts come to together: each a run of its own, all of them a stage further at a time."""
+        asked = list(zip(run.questions(pairs), run.parts.models, strict=True))
+        parts = [
+            Drive(
+                question,
+                model,
+                self.folder / PARTS,
+                batch=self.batch,
+                deadline=self.deadline,
+                progress=self.progress_of(f" part {k} of {len(asked)}"),
+            )
+            for k, (question, model) in enumerate(asked, start=1)
+        ]
+        self._going = [(part, part.steps(self.executor)) for part in parts]
+        outcomes: dict[Drive, Outcome] = {}
+        try:
+            while self._going:
+                waiting = []
+                for going in list(self._going):
+                    part, steps = going
+                    try:
+                        given = next(steps)
+                    except StopIteration as end:
+                        outcomes[part] = end.value
+                        part.progress.end(end.value)
+                        self._going.remove(going)
+                        continue
+                    self._of |= dict.fromkeys(given, part)
+                    waiting += given
+                if waiting:
+                    yield waiting
+        finally:
+            for _, steps in self._going:
+                steps.close()
+        each = [outcomes[part] for part in parts]
+        return self.outcome(run, sum_of(run, pairs, [outcome.certificate for outcome in each]), each)
+
+    def outcome(self, run: Sandwich, certificate: Certificate, parts: Sequence[Outcome]) -> Outcome:
+        """Keep what it comes to, sealed if all of its parts are; or find it sealed."""
+        sealed = bool(parts) and all(part.sealed for part in parts)
+        failures = (*self.failures, *(failure for part in parts for failure in part.failures))
+        path, partial = self.folder / SEALED, self.folder / "certificate.incomplete.json"
+        if path.exists():
+            if sealed:
+                check_sealed(run, certificate)
+            return Outcome(certificate, self.folder, sealed=sealed, found=sealed, failures=failures)
+        self.check()
+        own = provenance_of(self.question.run_id, self.executor, self.begun, self.done.values(), failures)
+        write_provenance(self.folder, with_parts(own, [read_provenance(part.folder) for part in parts]))
+        write_atomically(path if sealed else partial, certificate.to_json())
+        if sealed:
+            partial.unlink(missing_ok=True)
+        return Outcome(certificate, self.folder, sealed=sealed, found=False, failures=failures)
+
+    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Assignment], None, bool]:
+        """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""
+        self.done |= {task.key: record for task in tasks if (record := finished(self.folder, task)) is not None}
+        waiting = [task for task in tasks if task.key not in self.done]
+        self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
+        if waiting and not self.late():
+            yield [Assignment(str(self.folder), self.question.run_id, task) for task in waiting]
+        return all(task.key in self.done for task in tasks)
+
+    def take(self, given: Assignment, ended: Record | Failure) -> None:
+        """A task of the stage has ended."""
+        self.check()
+        part = self._of.get(given)
+        if part is not None:
+            part.take(given, ended)
+        elif isinstance(ended, Failure):
+            self.failures.append(ended)
+            self.progress.fail(ended)
+        else:
+            self.done[ended.task] = ended
+            self.progress.advance(ended)
+
+    def wait(self) -> None:
+        """Nothing has happened for a second or so."""
+        self.check()
+        for part, _ in self._going:
+            part.wait()
+        if not self._going:
+            self.progress.wait()
+
+    def late(self) -> bool:
+        """Whether the time limit has passed."""
+        return time.monotonic() > self.deadline
