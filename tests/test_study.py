@@ -19,8 +19,8 @@ name = "first"
 title = "First"
 small = "tiny.toml"
 full = "tiny.toml"
-published = "3 inputs"
 remarks = ["Differs."]
+published = { m = "3 inputs" }
 [[experiment]]
 name = "second"
 title = "Second"
@@ -132,10 +132,10 @@ def test_what_is_done_is_not_done_again(study: Path, call: Call) -> None:
     ("old", "new", "message"),
     [
         ('"second"', '"first"', "12: experiment[1].name: 'first' is already experiment[0]"),
-        ('full = "tiny.toml"\npub', "pub", "4: experiment[0].full: missing"),
-        ("published =", "publishd =", "9: experiment[0].publishd: unknown key; did you mean published?"),
+        ('full = "tiny.toml"\nrem', "rem", "4: experiment[0].full: missing"),
+        ("published =", "publishd =", "10: experiment[0].publishd: unknown key; did you mean published?"),
         ("[[experiment]]", "[experiment]", "4: experiment: "),
-        ('"Differs."', '""', "10: experiment[0].remarks"),
+        ('"Differs."', '""', "9: experiment[0].remarks"),
     ],
 )
 def test_a_wrong_study_is_told_in_one_line(study: Path, call: Call, old: str, new: str, message: str) -> None:

@@ -29,22 +29,31 @@ def plane() -> tuple[Array, NDArray[np.intp]]:
     return X, (_sum(X) + noise > 1.5).astype(np.intp)
 
 
-def middle() -> tuple[Array, NDArray[np.intp]]:
-    """Eight inputs from 0 to 1; the class is whether they are about a half, or rather all low or all high.
+def diagonal() -> tuple[Array, NDArray[np.intp]]:
+    """Eight inputs that all lie about one number from 0 to 1; the class is whether that is near a half or far from it.
 
-    No plane separates the classes: one lies between the two halves of the other.
+    The points of the generator that the authors of the paper published (`getsynthexample` of their
+    GPAdversarialDatasets): 10,000 are drawn, the half of them that is neither near nor far is left out, by the distance
+    of the first seven inputs from a half, and the rest is shuffled.
 
     Returns
     -------
-    X : ndarray, shape (400, 8)
-    codes : ndarray of int, shape (400,)
-        1 in the middle; half of the rows.
+    X : ndarray, shape (4999, 8)
+    codes : ndarray of int, shape (4999,)
+        1 far from the middle: at either end, so that no plane separates the classes.
     """
-    random = np.random.RandomState(8)
-    i = np.arange(ROWS)
-    centre = np.where(i % 2 == 1, 0.5, np.where(i % 4 == 0, 0.2, 0.8))
-    X = centre[:, None] + 0.1 * _bell(random, 8)
-    return np.clip(X, 0.0, 1.0), i % 2
+    random, rows = np.random.RandomState(0), 10_000
+    X = random.random_sample((rows, 8))
+    X[:, 1:] = X[:, :1] + 0.1 * random.standard_normal((rows, 7))
+    random.standard_normal(rows)  # theirs adds noise of size 0
+    # The logarithms in normal numbers may round otherwise elsewhere.
+    X = np.round(X, 9)
+    distance = _sum((X[:, :7] - 0.5) ** 2)
+    ranked = np.sort(distance)
+    kept = (distance < ranked[rows // 4]) | (distance > ranked[3 * rows // 4])
+    X, distance = X[kept], distance[kept]
+    order = random.permutation(distance.size)
+    return X[order], (distance > np.median(distance))[order].astype(np.intp)
 
 
 def _bell(random: np.random.RandomState, inputs: int) -> Array:

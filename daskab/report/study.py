@@ -78,7 +78,7 @@ def _row(experiment: Experiment, result: Result) -> list[str]:
     largest = float(np.max(certificate.upper_bound))
     return [
         result.model,
-        *([experiment.published] if experiment.published else []),
+        *([experiment.published.get(result.model, "")] if experiment.published else []),
         certified_said(known),
         str(known.get("attack", "none found")),
         accuracy_said(known),

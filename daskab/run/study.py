@@ -16,15 +16,15 @@ Words = Annotated[str, Field(min_length=1)]
 class Experiment(Section):
     """``[[experiment]]``: what it is, and the job files of its settings, given relative to the study file.
 
-    ``published`` is the number that was published, where it is known; ``remarks`` say what was made otherwise here,
-    and why results differ.
+    ``published`` is what was published of its models, by their names, where it is known; ``remarks`` say what was made
+    otherwise here, and why results differ.
     """
 
     name: Name
     title: Words
     small: BesideJob
     full: BesideJob
-    published: Words | None = None
+    published: dict[str, Words] = Field(default_factory=dict)
     remarks: Annotated[tuple[Words, ...], Field(strict=False)] = ()
 
     def job(self, full: bool) -> Path:
