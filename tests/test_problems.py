@@ -33,6 +33,7 @@ LONG |= {("credit_l2_dense400", "adaptive"), ("bank_l0.3", "adaptive")}
 LONG |= {(name, method) for name in NAMES for method in ("fixed", "grid") if name.startswith("mnist")}
 LONG |= {("few_90067", "adaptive"), ("few_90153", "adaptive"), ("mnist28_0v1_l21.544_m4", "adaptive")}
 LONG |= {("bank_l0.3", "fixed"), ("bank_l0.3", "grid"), ("bank_l1", "adaptive"), ("credit_l2_m10", "adaptive")}
+LONG |= {("bank_l1", "fixed"), ("mnist8_3v5_l1_m5", "adaptive")}
 
 # With so few nodes something is left between certificate and attack; everywhere else they meet.
 OPEN = {"mnist8_3v5_l1_m5", "synthetic8"}

@@ -8,8 +8,11 @@ from typing import Any
 
 def rendered(template: str, **values: Any) -> str:
     """A page from a template beside this module. Values are escaped: names may be anything a person calls things."""
-    from jinja2 import Environment, StrictUndefined  # here, for most commands write no page
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # here, for most commands write no page
 
-    jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = files("daskab.report").joinpath(template).read_text(encoding="utf-8")
-    return jinja.from_string(text).render(**values)
+    def beside(name: str) -> str:
+        return files("daskab.report").joinpath(name).read_text(encoding="utf-8")
+
+    loader = FunctionLoader(beside)
+    jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja.get_template(template).render(**values)

@@ -340,6 +340,9 @@ def test_a_sweep(call: Call, tmp_path: Path) -> None:
             assert row[:3] == [str(slices), *(f"{n:.0f}" for n in known)]
             assert row[3:] == [number(point.upper_bound_sum.item()), f"{point.task_seconds.item():.1f}"]
     assert page.all("h1") == ["Sweep tiny: 4 models"]
+    # On a telephone each cell says what it is.
+    heads = [attrs["data-head"] for _, attrs in page.elements if "data-head" in attrs]
+    assert [heads.count(name) for name in ("model", "Pareto set", "seconds")] == [4, 4, 4]
 
 
 def test_slices_against_time_of_several_orders() -> None:
@@ -430,21 +433,34 @@ def test_the_regions_lie_around_what_was_tried() -> None:
 
 @pytest.mark.slow
 def test_a_browser_finds_nothing_wrong(runs: dict[str, Path], pages: dict[str, Page], tmp_path: Path) -> None:
-    """What it asks for beside the page itself, and whatever it complains about, comes out of its console."""
+    """What it asks for beside the page itself, and whatever it complains about, comes out of its console.
+
+    So does what is wider than a telephone.
+    """
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("Chromium is not installed, so no browser looks at the page")
     page = pages["all"].path.read_text()
-    asks = 'console.log("asked for", JSON.stringify(performance.getEntriesByType("resource").map(r => r.name)))'
-    told = page.replace("</body>", f"<script>onload = () => {asks}</script></body>")
+    asks = 'performance.getEntriesByType("resource").map(r => r.name)'
+    wider = '[...document.querySelectorAll("html, .table")].filter(e => e.scrollWidth > e.clientWidth + 1)'
+    says = f'console.log("asked for", JSON.stringify({asks}), "too wide", {wider}.map(e => e.outerHTML.slice(0, 99)))'
+    opened = page.replace("<details", "<details open")
+    told = opened.replace("</body>", f"<script>onload = () => {says}</script></body>")
     (tmp_path / "told.html").write_text(told)
     quiet = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update"
-    log = ("--disable-sync", "--enable-logging=stderr", "--v=0", "--dump-dom", f"--user-data-dir={tmp_path / 'user'}")
+    log = (
+        "--disable-sync",
+        "--enable-logging=stderr",
+        "--v=0",
+        "--dump-dom",
+        "--window-size=500,900",
+        f"--user-data-dir={tmp_path / 'user'}",
+    )
     address = (tmp_path / "told.html").as_uri()
     said = subprocess.run(
         [chromium, "--headless", *quiet.split(), *log, address], capture_output=True, text=True, timeout=120, check=True
     )
     console = [line for line in said.stderr.splitlines() if "CONSOLE" in line]
     assert len(console) == 1, console
-    assert '"asked for []"' in console[0]
+    assert '"asked for [] too wide "' in console[0]
     assert verdict(read_run(runs["robust"]).certificate).splitlines()[0] in said.stdout

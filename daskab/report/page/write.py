@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from daskab._version import VERSION
@@ -16,8 +15,7 @@ PAGE = "index.html"
 
 def page_text(sections: Sequence[Section]) -> str:
     """The page, which loads nothing from anywhere."""
-    look = files("daskab.report.page").joinpath("page.css").read_text(encoding="utf-8")
-    return rendered("page/page.html", sections=sections, look=look, version=VERSION)
+    return rendered("page/page.html", sections=sections, version=VERSION)
 
 
 def write_page(sections: Sequence[Section], folder: Path) -> Path:
