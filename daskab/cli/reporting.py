@@ -9,13 +9,13 @@ import click
 from daskab.cli.options import output_option
 from daskab.cli.parameters import Folder
 from daskab.cli.printing import indent, show
-from daskab.errors import DaskabError, JobError
+from daskab.errors import DaskabError
 from daskab.files import reaching
-from daskab.report.explain import describe_explanation, explain, input_of
+from daskab.report.explain import change_of, explain
+from daskab.report.explain_words import describe_explanation
 from daskab.report.results import INCOMPLETE
 from daskab.run.plan import canonical_json
-from daskab.run.reading import RunReading, read_run
-from daskab.run.sandwich.layout import PARTS
+from daskab.run.reading import read_run
 
 
 @click.command("report")
@@ -53,17 +53,10 @@ def write_report(folders: tuple[Path, ...], output: Path) -> int:
 @click.argument("wanted", metavar="INPUT")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def explain_input(folder: Path, wanted: str, as_json: bool) -> int:
-    """Say what gives the bound of one input, by its name or number: the path, the pair of points, the centres."""
+    """Say what gives the bound of one input, or group, by its name or number: the path, the pair, the centres."""
     with reaching(folder):
         reading = read_run(folder)
-        if not isinstance(reading, RunReading):
-            raise JobError(
-                f"{folder}: its model has the kernel {reading.model.kernel} and is made of other runs, whose inputs "
-                f"can be explained: {folder / PARTS}"
-            )
-        if reading.model.domain.groups:
-            raise JobError(f"{folder}: its model has groups of inputs, which are not explained")
-        found = explain(reading, input_of(reading.model.input_names, wanted))
+        found = explain(reading, change_of(reading.model, wanted))
     if as_json:
         click.echo(canonical_json(found.to_dict()))
     else:

@@ -1,4 +1,7 @@
-"""One input explained: which path gives its bound, which pair attains how much of it, and which centres make that."""
+"""One change explained: what gives its bound, which pair attains how much of it, and which centres make that.
+
+A change is of one input, or of a group of inputs that count as one.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from daskab.attack.attained import terms
 from daskab.bound import sequences
 from daskab.bound.contributions import DIRECTIONS, slice_edges
 from daskab.bound.nodes import BOUND, FROM_HIGH, FROM_LOW, TO_HIGH, TO_LOW, UNIT
 from daskab.errors import IntegrityError, JobError
+from daskab.model.expansion import KernelExpansion
 from daskab.report.facts import Facts, facts_of
-from daskab.report.verdict import inputs
-from daskab.run.reading import RunReading
+from daskab.run.reading import PartsReading, Reading, RunReading
 from daskab.run.store import CLOSED
 from daskab.run.workspace import Workspace
 
@@ -62,22 +62,49 @@ class Centre:
 
     centre: int  #: row of the model's centres
     adds: float
-    value: float  #: of the explained input at the centre, in the units of the data
+    values: tuple[float, ...]  #: at the centre, of the inputs that are changed, in the units of the data
     weight: float
 
 
 @dataclass(frozen=True)
+class Part:
+    """What is proved of one part of a model whose kernel is replaced by a sum."""
+
+    run: str
+    times: float  #: its lengthscales over the model's
+    upper_bound: float
+
+
+@dataclass(frozen=True)
+class Move:
+    """An input that is changed, from one point of the pair to the other; ``range`` is that of the box."""
+
+    input: str
+    number: int
+    unit: str
+    range: tuple[float, float]
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """What is known of one input. Values are in the units of the data, where the model's provenance tells them.
+    """What is known of one change. Values are in the units of the data, where the model's provenance tells them.
 
     Attributes
     ----------
+    change, number : its name, and which of the changes it is
+    frozen : whether an attacker cannot change it
     upper_bound, attained : of the change of the latent
     ratio : upper_bound / attained; None where nothing is attained
-    rank : 1 for the input with the highest bound
-    closed : whether the bound is as close as was asked for, or cannot matter
+    rank : 1 for the change with the highest bound
+    closed : whether the bound is as close as was asked for, or cannot matter; None where that is not asked
     rtol : how close that is; None where slices are fixed
-    witness_from, witness_to : of this input, at the two points of the pair that attains ``attained``
+    sequence : of an input alone whose bound is that of one
+    searched : nodes opened by the search that bounds a group; None of anything else
+    parts, replaced : of a model of another kernel than EQ, what the bound is the sum of: the parts', and what replacing
+        the kernel may add
+    moves : what the pair that attains ``attained`` changes
     others : the values of the other inputs, which are the same at both points
     latent_from, latent_to : at the two points
     centres : those that add most, either way
@@ -85,21 +112,22 @@ class Explanation:
 
     run: str
     sealed: bool
-    input: str
+    change: str
     number: int
-    unit: str
-    range: tuple[float, float]
+    frozen: bool
     upper_bound: float
     attained: float
     ratio: float | None
     rank: int
-    n_inputs: int
-    closed: bool
+    n_changes: int
+    closed: bool | None
     rtol: float | None
-    sequence: Sequence
+    sequence: Sequence | None
     open_part: OpenPart | None
-    witness_from: float
-    witness_to: float
+    searched: int | None
+    parts: tuple[Part, ...]
+    replaced: float
+    moves: tuple[Move, ...]
     latent_from: float
     latent_to: float
     others: dict[str, float]
@@ -110,63 +138,99 @@ class Explanation:
         return asdict(self)
 
 
-def input_of(names: tuple[str, ...], wanted: str) -> int:
-    """Number of the input that a person calls by its name or by its number, from 0.
+def change_of(model: KernelExpansion, wanted: str) -> int:
+    """Which change a person calls by its name or by its number, from 0.
 
     Raises
     ------
     JobError
         If it is neither.
     """
+    domain, names = model.domain, model.domain.change_names(model.input_names)
     if wanted in names:
         return names.index(wanted)
+    if wanted in model.input_names:
+        group = domain.groups[int(domain.group_of[model.input_names.index(wanted)])].name
+        raise JobError(f"INPUT: {wanted!r} counts as one change with others; ask for {group!r}")
     if wanted.isascii() and wanted.isdigit() and int(wanted) < len(names):
         return int(wanted)
     close = difflib.get_close_matches(wanted, names, 1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
-    raise JobError(f"INPUT: {wanted!r} is neither the name of an input nor a number from 0 to {len(names) - 1}{meant}")
+    what = "an input or a group" if domain.groups else "an input"
+    raise JobError(f"INPUT: {wanted!r} is neither the name of {what} nor a number from 0 to {len(names) - 1}{meant}")
 
 
-def explain(reading: RunReading, d: int) -> Explanation:
-    """Explain input ``d`` of a run."""
+def explain(reading: Reading, c: int) -> Explanation:
+    """Explain change ``c`` of a run."""
     model, certificate = reading.model, reading.certificate
-    facts = facts_of(model)
-    x, x_prime = reading.witnesses.pair(d)
+    facts, changed = facts_of(model), model.domain.changes[c]
+    x, x_prime = reading.witnesses.pair(c)
     before, after = facts.original(x), facts.original(x_prime)
-    upper, attained = float(certificate.upper_bound[d]), float(certificate.attained[d])
+    upper, attained = float(certificate.upper_bound[c]), float(certificate.attained[c])
     latent = model.latent(np.stack([x, x_prime]))
-    edges = facts.original(np.stack([model.lower, model.upper]))[:, d]
-    sequence = deciding_sequence(reading, facts, d)
+    edges = facts.original(np.stack([model.lower, model.upper])).T.tolist()
+    sequence, open_part, closed, searched = None, None, None, None
+    if isinstance(reading, RunReading):
+        d, group = changed[0], int(model.domain.group_of[changed[0]])
+        if group >= 0:
+            searched = nodes_of_group(reading, group)
+        else:
+            closed = bool(np.all(reading.units.status[:, d] == CLOSED))
+            sequence = deciding_sequence(reading, facts, d, upper)
+            open_part = None if sequence is None or sequence.enhanced else highest_open(reading, facts, d)
+    parts = reading.parts if isinstance(reading, PartsReading) else ()
     return Explanation(
         run=reading.folder.name,
         sealed=reading.sealed,
-        input=model.input_names[d],
-        number=d,
-        unit=facts.units[d],
-        range=(float(edges[0]), float(edges[1])),
+        change=certificate.input_names[c],
+        number=c,
+        frozen=bool(np.all(model.domain.frozen[list(changed)])),
         upper_bound=upper,
         attained=attained,
         ratio=upper / attained if attained > 0.0 else None,
         rank=1 + int(np.sum(certificate.upper_bound > upper)),
-        n_inputs=model.n_inputs,
-        closed=bool(np.all(reading.units.status[:, d] == CLOSED)),
+        n_changes=len(certificate.input_names),
+        closed=closed,
         rtol=certificate.rtol,
         sequence=sequence,
-        open_part=None if sequence.enhanced else highest_open(reading, facts, d),
-        witness_from=float(before[d]),
-        witness_to=float(after[d]),
+        open_part=open_part,
+        searched=searched,
+        parts=tuple(
+            Part(
+                part.folder.name,
+                float(part.model.lengthscale[0] / model.lengthscale[0]),
+                float(part.certificate.upper_bound[c]),
+            )
+            for part in parts
+        ),
+        replaced=2.0 * reading.error if isinstance(reading, PartsReading) else 0.0,
+        moves=tuple(
+            Move(model.input_names[j], j, facts.units[j], tuple(edges[j]), float(before[j]), float(after[j]))
+            for j in changed
+            if len(changed) == 1 or before[j] != after[j]
+        ),
         latent_from=float(latent[0]),
         latent_to=float(latent[1]),
-        others={name: float(v) for j, (name, v) in enumerate(zip(model.input_names, before, strict=True)) if j != d},
-        centres=driving_centres(reading, facts, d),
+        others={name: float(before[j]) for j, name in enumerate(model.input_names) if j not in changed},
+        centres=driving_centres(reading, facts, c),
     )
 
 
-def deciding_sequence(reading: RunReading, facts: Facts, d: int) -> Sequence:
-    """The sequence whose bound is the input's: of the first slices, or of an enhancement that proved less."""
+def nodes_of_group(reading: RunReading, group: int) -> int:
+    """Nodes opened by the search that bounds a group; none before that is done."""
+    used = reading.space.evidence.read("groups/used", slice(group, group + 1), may_lack=True)
+    return int(used[0]) if np.isfinite(used[0]) else 0
+
+
+def deciding_sequence(reading: RunReading, facts: Facts, d: int, upper: float) -> Sequence | None:
+    """The sequence whose bound is the input's: of the first slices, or of an enhancement that proved less.
+
+    None of an input that cannot change.
+    """
     evidence, slices = reading.space.evidence, reading.question.slices
     bound = reading.units.bound[:, d]
-    upper = float(reading.certificate.upper_bound[d])
+    if reading.model.domain.frozen[d]:
+        return None
     if float(bound.max()) == upper:
         side, number = divmod(int(np.argmax(bound)), bound.shape[1])
         return _sequence(reading, facts, d, slices, side, number, enhanced=False)
@@ -236,85 +300,11 @@ def _left_open(space: Workspace, number: int, d: int) -> Array:
     return np.concatenate(parts) if parts else np.empty((0, 0))
 
 
-def driving_centres(reading: RunReading, facts: Facts, d: int) -> tuple[Centre, ...]:
+def driving_centres(reading: Reading, facts: Facts, c: int) -> tuple[Centre, ...]:
     """The centres whose terms change most between the two points of the pair, the largest first."""
     model = reading.model
-    x, x_prime = reading.witnesses.pair(d)
+    x, x_prime = reading.witnesses.pair(c)
     adds = terms(model, x_prime)[0] - terms(model, x)[0]
     most = np.argsort(-np.abs(adds), kind="stable")[:MOST_CENTRES].tolist()
-    values = facts.original(model.centres)[:, d]
-    return tuple(Centre(i, float(adds[i]), float(values[i]), float(model.weights[i])) for i in most)
-
-
-def describe_explanation(it: Explanation) -> Group:
-    """The explanation in words and two tables."""
-    unit = f" ({it.unit})" if it.unit else ""
-    lines = [
-        f"{it.input} (input {it.number} of run {it.run}), from {it.range[0]:.6g} to {it.range[1]:.6g}{unit}",
-        *([] if it.sealed else ["  Incomplete: this run is not sealed; what is said is what is proved so far."]),
-        f"  Bound: {it.upper_bound:.6g}; changing {it.input} alone changes the latent by no more. "
-        f"Rank {it.rank} of {inputs(it.n_inputs)}.",
-        f"  Attained: {it.attained:.6g}, {gap(it)}.",
-        f"  {'Closed' if it.closed else 'Open'}: {closed_words(it)}",
-        f"  The bound is that of {sequence_words(it)}",
-    ]
-    if it.open_part is not None:
-        part = it.open_part
-        lines.append(
-            f"  Of {part.parts} parts left open the highest, {part.bound:.6g}, is of paths {path(part.from_range)} "
-            f"to {path(part.to_range, '')}."
-        )
-    lines.append(
-        f"  The pair: {it.input} from {it.witness_from:.6g} to {it.witness_to:.6g}, "
-        f"latent {it.latent_from:.6g} to {it.latent_to:.6g}, the other inputs as they are here:"
-    )
-    others = Table(box=None, pad_edge=False)
-    others.add_column("  other input")
-    others.add_column("value", justify="right")
-    for name, value in it.others.items():
-        others.add_row(Text(f"  {name}"), f"{value:.6g}")
-    centres = Table(box=None, pad_edge=False)
-    centres.add_column("  centre")
-    for column in ("adds", "of the change", f"its {it.input}", "weight"):
-        centres.add_column(Text(column), justify="right")
-    change = it.latent_to - it.latent_from
-    for one in it.centres:
-        share = f"{one.adds / change:.0%}" if change else ""
-        centres.add_row(f"  {one.centre}", f"{one.adds:.6g}", share, f"{one.value:.6g}", f"{one.weight:.6g}")
-    return Group(Text("\n".join(lines)), others, Text("  The centres that make most of that change:"), centres)
-
-
-def path(cell: tuple[float, float], start: str = "from ") -> str:
-    """A range in words."""
-    return f"{start}{cell[0]:.6g}..{cell[1]:.6g}"
-
-
-def sequence_words(it: Explanation) -> str:
-    """The sequence that gives the bound, as the end of a sentence."""
-    s = it.sequence
-    cut = f"{inputs(s.slices, 'slice')}{', of an enhancement' if s.enhanced else ''}"
-    move = "rises" if s.direction > 0 else "falls"
-    if s.from_slice == s.to_slice:
-        return f"paths on which it {move} inside slice {s.from_slice} ({path(s.from_range, '')}) of {cut}."
-    return (
-        f"paths on which it {move} from slice {s.from_slice} ({path(s.from_range, '')}) to slice {s.to_slice} "
-        f"({path(s.to_range, '')}) of {cut}."
-    )
-
-
-def gap(it: Explanation) -> str:
-    """How far the bound lies above what is attained."""
-    if it.ratio is None:
-        return "so there is nothing to compare the bound with"
-    return f"so the bound is at most {100 * (it.ratio - 1):.3g} % too high (ratio {it.ratio:.6g})"
-
-
-def closed_words(it: Explanation) -> str:
-    """What closed and open mean."""
-    if not it.closed:
-        return "more time or a larger budget may lower this bound."
-    if it.rtol is None:
-        return "all its sequences are bounded; more slices may lower this bound."
-    if it.ratio is None or it.ratio > 1.0 + it.rtol:
-        return "inputs that attain more decide how many are required; a lower bound of this one would change nothing."
-    return f"the bound is within {100 * it.rtol:.3g} % of what is attained, as was asked for."
+    values = facts.original(model.centres)[:, list(model.domain.changes[c])]
+    return tuple(Centre(i, float(adds[i]), tuple(values[i].tolist()), float(model.weights[i])) for i in most)

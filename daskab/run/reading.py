@@ -65,6 +65,14 @@ class RunReading(Reading):
     units: UnitBounds  #: of every logical unit, before enhancements
 
 
+@dataclass(frozen=True, eq=False)
+class PartsReading(Reading):
+    """The same of one that is."""
+
+    parts: tuple[Reading, ...]
+    error: float  #: no farther is the sum of its parts from its model
+
+
 def read_run(folder: Path) -> Reading:
     """Read a run.
 
@@ -138,7 +146,9 @@ def _of_parts(folder: Path) -> Reading:
     parts = [] if pairs is None else [folder / PARTS / question.run_id for question in run.questions(pairs)]
     if pairs is None or not all((part / "plan.json").exists() for part in parts):
         raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
-    certificate = sum_of(run, pairs, [read_run(part).certificate for part in parts])
+    readings = tuple(read_run(part) for part in parts)
+    certificate = sum_of(run, pairs, [reading.certificate for reading in readings])
     if sealed:
         check_sealed(run, certificate)
-    return Reading(folder, run.question, run.model, certificate, pairs.witnesses, sealed)
+    known = folder, run.question, run.model, certificate, pairs.witnesses, sealed
+    return PartsReading(*known, readings, run.parts.error)

@@ -278,7 +278,7 @@ def test_the_command_line_knows_such_runs(call: Call, tmp_path: Path) -> None:
     assert "part 1 of" in call("plan", "job.toml").out
     assert call("report", folder, "-o", "report").code == 0
     assert "matern32, as a sum of EQ kernels" in Path("report/index.html").read_text()
-    assert "its model has the kernel matern32 and is made of other runs" in call("explain", folder, "x0").err
+    assert "The kernel is replaced by a sum" in call("explain", folder, "x0").out
     assert call("run", "job.toml").out.count("(found)") == 1
     (folder / "sum.json").write_text("{}")
     assert "damaged" in call("ls").out
