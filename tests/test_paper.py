@@ -11,8 +11,6 @@ from paper import EXPERIMENTS, STUDY, expected, is_here, numbers_on
 from daskab.run.job import read_job
 
 FOLDER = STUDY.parent
-QUICK = ("toy3", "mnist3-0v1", "mnist15-0v1", "credit-inducing", "banknote")
-"""Enough to see that something changed; the others are run by hand."""
 DIGITS = 5e-3
 """Of a sum of bounds: a fit's last bits are the machine's, and where refining stops may depend on them."""
 
@@ -42,9 +40,7 @@ def test_every_experiment_has_its_numbers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in EXPERIMENTS]
-)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_comes_to_what_it_came_to(name: str, call: Call, tmp_path: Path) -> None:
     if not is_here(EXPERIMENTS[name]):
         pytest.skip(f"the data of {name} is not here; set DASKAB_DATA to a folder that has it")
