@@ -17,12 +17,12 @@ from examples import ask, environment, mixed_model
 
 import daskab
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.executors.address import Address
 from daskab.run.executors.cluster import Cluster
 from daskab.run.job import bound_options
 from daskab.run.records import Assignment, Failure, Record
+from daskab.run.stages import Outcome
 
 MODEL = mixed_model(20, 8)
 OPTIONS = bound_options(method="fixed", slices=12)

@@ -15,13 +15,14 @@ import daskab
 from daskab import KernelExpansion, save_model
 from daskab.run import workspace
 from daskab.run.certify import deadline_in, make_question
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Drive
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline
 from daskab.run.job import AttackOptions, BoundOptions, bound_options
 from daskab.run.plan import Plan
 from daskab.run.queue import answer
 from daskab.run.records import Assignment, Record
+from daskab.run.stages import Outcome
 from daskab.run.tasks import execute
 
 PATIENCE = 120.0

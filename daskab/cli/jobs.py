@@ -17,11 +17,11 @@ from daskab.report.verdict import verdict
 from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, certified_baseline
 from daskab.run.certify import deadline_in, make_question
-from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.job import Baseline, Job
 from daskab.run.models import JobModel, job_models
-from daskab.run.queue import Queue, Run
+from daskab.run.queue import Queue
+from daskab.run.stages import Outcome, Run
 
 
 def certify_job(

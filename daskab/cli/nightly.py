@@ -29,7 +29,6 @@ from daskab.run.certificate import Certificate
 from daskab.run.certify import deadline_in, make_question
 from daskab.run.cluster import ClusterOptions
 from daskab.run.comparison import compare
-from daskab.run.driver import Outcome
 from daskab.run.executors import Executor, executor
 from daskab.run.job import Baseline, Job, read_cluster, read_job
 from daskab.run.lease import one_writer
@@ -38,7 +37,8 @@ from daskab.run.nightly import Nightly, NightlyJob, read_nightly
 from daskab.run.nights import Ending, Measured, ModelNight, Nights
 from daskab.run.provenance import read_provenance
 from daskab.run.pruning import prune
-from daskab.run.queue import Queue, Run
+from daskab.run.queue import Queue
+from daskab.run.stages import Outcome, Run
 
 WORST_FIRST = (4, NOT_MET, 2, INCOMPLETE)
 """Exit codes of models; the night's is the first of these that one of them has. An incomplete night may be tried again,

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from daskab.run.driver import Outcome
 from daskab.run.progress import Begun, Progress, SoFar
 from daskab.run.records import Failure, Record
+from daskab.run.stages import Outcome
 
 
 class Log:

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from daskab.run.driver import Outcome
 from daskab.run.progress import Progress, SoFar
 from daskab.run.records import Failure, Record
+from daskab.run.stages import Outcome
 
 LOG_EVERY = 30.0
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from daskab.run.baseline import CertifiedBaseline
 from daskab.run.certificate import Certificate
-from daskab.run.driver import Outcome
+from daskab.run.stages import Outcome
 
 INCOMPLETE = 3
 NOT_MET = 1

@@ -11,8 +11,8 @@ from daskab.model.kernels import EQ
 from daskab.run.driver import Drive
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
-from daskab.run.queue import Run
 from daskab.run.sandwich.drive import SandwichDrive
+from daskab.run.stages import Run
 
 
 def ask(

@@ -16,12 +16,12 @@ from daskab.model.kernels import EQ
 from daskab.run.asked import ask
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
-from daskab.run.driver import Outcome
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
 from daskab.run.queue import answer
+from daskab.run.stages import Outcome
 
 SETS_WORK = 400_000_000
 LEAST_SET_NODES, MOST_SET_NODES = 20_000, 1_000_000

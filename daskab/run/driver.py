@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,24 +38,14 @@ from daskab.run.lease import one_writer
 from daskab.run.plan import Question
 from daskab.run.progress import Progress, SoFar
 from daskab.run.provenance import provenance_of, write_provenance
-from daskab.run.records import Assignment, Failure, Record, Task
+from daskab.run.records import Record, Task
 from daskab.run.sizing import check_batch, sized_plan
+from daskab.run.stages import Outcome, Run, Stage, Steps
 from daskab.run.store import Evidence, mend_groups
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run came to."""
-
-    certificate: Certificate
-    folder: Path
-    sealed: bool  #: False when a time limit ended it or a task failed; the same command goes on
-    found: bool  #: whether a sealed certificate was already there
-    failures: tuple[Failure, ...] = ()  #: tasks that could not be done
 
 
 def find_outcome(question: Question, runs: Path, progress: Progress) -> Outcome | None:
@@ -94,20 +84,14 @@ def read_sealed(folder: Path, question: Question) -> Certificate:
     return Certificate.from_json(content.decode("utf-8"), str(space.certificate), witnesses)
 
 
-Steps = Generator[list[Assignment], None, Outcome]
-"""The tasks of one stage after another, each asked for when those before have ended; in the end what it came to."""
-
-
-class Drive:
-    """One pass over a run's stages; somebody else (`queue`) has its tasks done.
+class Drive(Run):
+    """One pass over a run that is not made of others.
 
     Parameters
     ----------
-    question, model : what is asked, and of which model
-    runs : directory of run directories
+    question, runs, deadline, progress : as of `Run`
+    model : which is asked about
     batch : logical units a task; default: about a second's worth, timed
-    deadline : when the last stage is begun, on the monotonic clock
-    progress : told how it goes
 
     Raises
     ------
@@ -126,36 +110,16 @@ class Drive:
         progress: Progress | None = None,
     ) -> None:
         check_batch(question, batch)
-        self.question = question
+        super().__init__(question, runs, deadline, progress)
         self.model = model
-        self.runs = runs
         self.batch = batch
-        self.deadline = deadline
-        self.progress = progress or Progress()
-        self.folder = runs / question.run_id
+        self.runs = runs
         self.space: Workspace
-        self.check: Callable[[], None] = lambda: None  #: raises BusyError once the run is no longer ours
-        self.done: dict[str, Record] = {}
-        self.failures: list[Failure] = []
         self.told: SoFar | None = None
         self.next_look = -np.inf
 
     def steps(self, executor: str) -> Steps:
-        """Answer the question, or find its answer.
-
-        Parameters
-        ----------
-        executor : name of where tasks run
-
-        Raises
-        ------
-        BusyError
-            If another process is writing this run.
-        IntegrityError
-            If the run directory is damaged in a way that running again does not mend.
-        IncompleteError
-            If it cannot be written to, the disk being full for instance.
-        """
+        """As `Run.steps`."""
         # A sealed run takes no lock, and no disk that can be written to.
         found = find_outcome(self.question, self.runs, self.progress)
         if found is not None:
@@ -241,7 +205,7 @@ class Drive:
             self.told = so_far
             self.progress.known(so_far)
 
-    def enhance(self, upper: Array) -> Generator[list[Assignment], None, bool]:
+    def enhance(self, upper: Array) -> Stage:
         """Cut the input with the highest bound finer, over and over, lowering ``upper`` (D,); False if time ran out.
 
         Smith et al.'s enhancement, but an input whose bound rises keeps the lower one.
@@ -260,7 +224,7 @@ class Drive:
                 slices += 1
         return True
 
-    def groups(self, alone: Array) -> Generator[list[Assignment], None, bool]:
+    def groups(self, alone: Array) -> Stage:
         """Bound the groups of inputs that count as one change, from what each input does alone (D,); False if late."""
         groups = self.space.model.domain.groups
         if not groups:
@@ -268,33 +232,9 @@ class Drive:
         self.space.evidence.create_groups(groups_at_most(self.space, alone), alone)
         return (yield from self.stage("groups", [Task("groups", k) for k in range(len(groups))]))
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Assignment], None, bool]:
-        """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""
-        self.done |= done_records(self.space, list(tasks))
-        waiting = [t for t in tasks if t.key not in self.done]
-        self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
-        if waiting and not self.late():
-            yield [Assignment(str(self.folder), self.question.run_id, task) for task in waiting]
-        return all(t.key in self.done for t in tasks)
-
-    def take(self, given: Assignment, ended: Record | Failure) -> None:
-        """A task of the stage has ended."""
-        self.check()
-        if isinstance(ended, Failure):
-            self.failures.append(ended)
-            self.progress.fail(ended)
-        else:
-            self.done[ended.task] = ended
-            self.progress.advance(ended)
-
-    def wait(self) -> None:
-        """Nothing has happened for a second or so."""
-        self.check()
-        self.progress.wait()
-
-    def late(self) -> bool:
-        """Whether the time limit has passed."""
-        return time.monotonic() > self.deadline
+    def recorded(self, tasks: Sequence[Task]) -> Iterable[Record]:
+        """As `Run.recorded`."""
+        return done_records(self.space, list(tasks)).values()
 
     def save(self, certificate: Certificate, units: UnitBounds, *, sealed: bool) -> None:
         """Write the final arrays, provenance, and last of all the certificate."""

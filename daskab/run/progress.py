@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from daskab.run.records import Failure, Record
 
 if TYPE_CHECKING:
-    from daskab.run.driver import Outcome
+    from daskab.run.stages import Outcome
 
 Begun = Literal["begun", "resumed", "found"]
 

@@ -5,35 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from daskab.errors import DaskabError
-from daskab.run.driver import Outcome, Steps
 from daskab.run.executors import Ended, Executor
-from daskab.run.plan import Question
-from daskab.run.progress import Progress
 from daskab.run.records import Assignment, Failure, Record
-
-
-class Run(Protocol):
-    """A run that is made of others, or one that is not."""
-
-    question: Question
-    folder: Path
-    progress: Progress
-
-    def steps(self, executor: str) -> Steps:
-        """Its tasks, one stage after another, and what it comes to; see `Drive`."""
-
-    def take(self, given: Assignment, ended: Record | Failure) -> None:
-        """One of the tasks of the stage has ended."""
-
-    def wait(self) -> None:
-        """Nothing has happened for a second or so."""
-
-    def late(self) -> bool:
-        """Whether no more of its tasks are to be begun."""
+from daskab.run.stages import Outcome, Run, Steps
 
 
 @dataclass

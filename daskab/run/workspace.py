@@ -116,20 +116,30 @@ def worker_workspace(folder: str, run_id: str) -> Workspace:
     ClusterError
         If the worker does not see the run, or its numerics are others than the run's.
     """
-    try:
-        seen = stamp(path_at(folder) / "plan.json")
-    except OSError:
-        raise ClusterError(
-            f"worker on {platform.node()}: does not see {folder}; put runs where all workers can read and write"
-        ) from None
+    seen = seen_by_worker(folder, "plan.json")
     return _opened(folder, run_id, *seen)
 
 
 @lru_cache(maxsize=4)
 def _opened(folder: str, run_id: str, *_: object) -> Workspace:
     space = open_workspace(path_at(folder))
-    if space.plan.question.run_id != run_id:
-        raise IntegrityError(f"{folder}: holds run {space.plan.question.run_id}, the task is of {run_id}")
-    if space.plan.question.numerics != numerics():
-        raise ClusterError(f"worker on {platform.node()}: computes with other versions than the run was begun with")
+    check_question(folder, space.plan.question, run_id)
     return space
+
+
+def seen_by_worker(folder: str, name: str) -> tuple[object, ...]:
+    """What is another once a file of a run was replaced; a ClusterError if this worker does not see it."""
+    try:
+        return stamp(path_at(folder) / name)
+    except OSError:
+        raise ClusterError(
+            f"worker on {platform.node()}: does not see {folder}; put runs where all workers can read and write"
+        ) from None
+
+
+def check_question(folder: str, question: Question, run_id: str) -> None:
+    """Raise unless a worker's task is of the run it found, and its numerics are the run's."""
+    if question.run_id != run_id:
+        raise IntegrityError(f"{folder}: holds run {question.run_id}, the task is of {run_id}")
+    if question.numerics != numerics():
+        raise ClusterError(f"worker on {platform.node()}: computes with other versions than the run was begun with")

@@ -30,7 +30,7 @@ import numpy as np
 from daskab import KernelExpansion
 from daskab.bound.scaled import Scaled
 from daskab.run.certify import make_question
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Drive
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
@@ -38,6 +38,7 @@ from daskab.run.job import AttackOptions, BoundOptions, bound_options
 from daskab.run.queue import answer
 from daskab.run.records import Assignment, Failure, Record
 from daskab.run.sizing import sample_bounds
+from daskab.run.stages import Outcome
 
 ATTACK = AttackOptions(starts=4)
 

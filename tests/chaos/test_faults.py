@@ -22,10 +22,10 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 
 from daskab.errors import BusyError, IncompleteError, IntegrityError
 from daskab.run.certificate import Certificate
-from daskab.run.driver import Outcome
 from daskab.run.executors import Executor
 from daskab.run.job import bound_options
 from daskab.run.lease import one_writer
+from daskab.run.stages import Outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_rounds")]
 

@@ -27,8 +27,8 @@ from examples import (
 
 from daskab import IntegrityError, save_model
 from daskab.cli import main
-from daskab.run.driver import Outcome
 from daskab.run.executors.processes import Processes
+from daskab.run.stages import Outcome
 from daskab.run.tasks import finished
 from daskab.run.workspace import open_workspace
 

@@ -11,8 +11,8 @@ from clusters import During, answer
 from examples import sealed, wait_for
 from namespaces import CAN_MAKE, Hosts, network
 
-from daskab.run.driver import Outcome
 from daskab.run.executors.certificates import make_certificates
+from daskab.run.stages import Outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CAN_MAKE, reason="needs root, and iproute2")]
 

@@ -18,8 +18,8 @@ from daskab.files import write_atomically
 from daskab.report.junit import write_junit
 from daskab.report.results import Results
 from daskab.run import records
-from daskab.run.driver import Outcome
 from daskab.run.job import bound_options
+from daskab.run.stages import Outcome
 
 
 def read(path: Path) -> tuple[TestSuite, list[TestCase]]:

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daskab.report.prometheus import write_textfile
 from daskab.report.results import Results
-from daskab.run.driver import Outcome
 from daskab.run.job import bound_options
+from daskab.run.stages import Outcome
 
 Samples = dict[tuple[str, ...], float]
 SUCCESS = ("daskab_last_success_timestamp_seconds", "tiny")

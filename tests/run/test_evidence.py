@@ -19,8 +19,8 @@ from daskab.attack.attained import attained_change
 from daskab.bound.contributions import CONSTRAINTS, contributions, slice_edges
 from daskab.bound.scaled import Scaled
 from daskab.bound.sequences import ends
-from daskab.run.driver import Outcome
 from daskab.run.plan import Plan
+from daskab.run.stages import Outcome
 from daskab.run.store import CLOSED, FOUND, MISSING, NOT_FOUND, OPEN
 
 MODEL = mixed_model(7, 5)

@@ -13,10 +13,10 @@ from examples import ATTACK, Logged, ask, sealed
 from daskab import IntegrityError, KernelExpansion, certify
 from daskab.run import joint
 from daskab.run.certify import make_question
-from daskab.run.driver import Outcome
 from daskab.run.executors.processes import Processes
 from daskab.run.job import bound_options
 from daskab.run.records import Task
+from daskab.run.stages import Outcome
 from daskab.run.tasks import finished
 from daskab.run.workspace import open_workspace
 

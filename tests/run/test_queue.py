@@ -12,7 +12,7 @@ from examples import ATTACK, FIXED, OPTIONS, ask, mixed_model, sealed
 from daskab import BusyError, IntegrityError, KernelExpansion
 from daskab.run import workspace
 from daskab.run.certify import make_question
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Drive
 from daskab.run.executors import Ended
 from daskab.run.executors.inline import Inline
 from daskab.run.job import BoundOptions
@@ -20,6 +20,7 @@ from daskab.run.lease import one_writer
 from daskab.run.plan import Plan, Question
 from daskab.run.queue import Queue
 from daskab.run.records import Assignment, Record
+from daskab.run.stages import Outcome
 from daskab.run.tasks import execute
 
 MODELS = [mixed_model(seed=seed) for seed in range(3)]

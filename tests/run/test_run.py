@@ -16,7 +16,7 @@ from examples import ADAPTIVE, ATTACK, FIXED, OPTIONS, Logged, ask, environment,
 
 from daskab import BusyError, IntegrityError, JobError, certify, save_model
 from daskab.run.certify import make_question
-from daskab.run.driver import Drive, Outcome
+from daskab.run.driver import Drive
 from daskab.run.executors.inline import Inline
 from daskab.run.executors.processes import Processes
 from daskab.run.job import BoundOptions
@@ -24,6 +24,7 @@ from daskab.run.lease import one_writer
 from daskab.run.progress import Begun, Progress, SoFar, Watchers
 from daskab.run.queue import answer
 from daskab.run.records import Assignment, Record
+from daskab.run.stages import Outcome
 from daskab.run.workspace import open_workspace
 
 MODEL = mixed_model()

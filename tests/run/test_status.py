@@ -11,8 +11,8 @@ from examples import ADAPTIVE, Logged, ask, mixed_model, snapshot
 
 from daskab.cli import main
 from daskab.errors import IntegrityError
-from daskab.run.driver import Outcome
 from daskab.run.lease import one_writer
+from daskab.run.stages import Outcome
 from daskab.run.status import look_at, runs_in
 
 MODEL = mixed_model()

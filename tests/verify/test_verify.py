@@ -14,9 +14,9 @@ from examples import ADAPTIVE, ask, mixed_model, snapshot
 
 from daskab.cli import main
 from daskab.errors import IncompleteError
-from daskab.run.driver import Outcome
 from daskab.run.executors.inline import Inline
 from daskab.run.plan import canonical_json
+from daskab.run.stages import Outcome
 from daskab.run.store import Evidence
 from daskab.verify.balls import Balls
 from daskab.verify.checks import Check

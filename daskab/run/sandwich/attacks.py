@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import platform
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -14,15 +13,15 @@ from numpy.typing import NDArray
 
 from daskab.attack.attacker import Attacker, attacker
 from daskab.attack.attained import attained_change, crosses_thresholds
-from daskab.errors import ClusterError, IntegrityError
-from daskab.files import path_at, stamp, write_atomically
+from daskab.errors import IntegrityError
+from daskab.files import path_at, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import UNREADABLE
-from daskab.run.plan import numerics
 from daskab.run.records import Record, Task, read_record, write_record
 from daskab.run.sandwich.layout import ATTACKS, RECORDS, SUM, Replaced, read_replaced
 from daskab.run.sandwich.pairs import Pairs
 from daskab.run.store import payload_digest
+from daskab.run.workspace import check_question, seen_by_worker
 
 Array = NDArray[np.float64]
 
@@ -119,17 +118,8 @@ def worker_replaced(folder: str, run_id: str) -> Replaced:
     ClusterError
         If the worker does not see the run, or its numerics are others than the run's.
     """
-    try:
-        seen = stamp(path_at(folder) / SUM)
-    except OSError:
-        raise ClusterError(
-            f"worker on {platform.node()}: does not see {folder}; put runs where all workers can read and write"
-        ) from None
-    replaced = _opened(folder, *seen)
-    if replaced.question.run_id != run_id:
-        raise IntegrityError(f"{folder}: holds run {replaced.question.run_id}, the task is of {run_id}")
-    if replaced.question.numerics != numerics():
-        raise ClusterError(f"worker on {platform.node()}: computes with other versions than the run was begun with")
+    replaced = _opened(folder, *seen_by_worker(folder, SUM))
+    check_question(folder, replaced.question, run_id)
     return replaced
 
 

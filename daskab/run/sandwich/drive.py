@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from daskab.files import make_folder, reaching, storage_of, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.run.certificate import Certificate
-from daskab.run.driver import Drive, Outcome, Steps
+from daskab.run.driver import Drive
 from daskab.run.lease import one_writer
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
@@ -21,10 +20,11 @@ from daskab.run.sandwich.attacks import FEWEST, finished, gathered, pair_tasks
 from daskab.run.sandwich.conclusion import SEALED, before_parts, check_sealed, sum_of
 from daskab.run.sandwich.layout import ATTACKS, PARTS, RECORDS, Sandwich, is_sandwich, lay_out, open_sandwich
 from daskab.run.sandwich.pairs import Pairs, read_pairs, write_pairs
+from daskab.run.stages import Outcome, Run, Steps
 
 
-class SandwichDrive:
-    """One pass over such a run; somebody else (`queue`) has its tasks done.
+class SandwichDrive(Run):
+    """One pass over such a run.
 
     Parameters
     ----------
@@ -42,37 +42,15 @@ class SandwichDrive:
         deadline: float = math.inf,
         progress: Callable[[str], Progress] = lambda _: Progress(),
     ) -> None:
-        self.question = question
+        super().__init__(question, runs, deadline, progress(""))
         self.model = model
         self.batch = batch
-        self.deadline = deadline
         self.progress_of = progress
-        self.progress = progress("")
-        self.folder = runs / question.run_id
-        self.check: Callable[[], None] = lambda: None  #: raises BusyError once the run is no longer ours
-        self.done: dict[str, Record] = {}
-        self.failures: list[Failure] = []
         self._going: list[tuple[Drive, Steps]] = []  #: parts in progress
         self._of: dict[Assignment, Drive] = {}
 
     def steps(self, executor: str) -> Steps:
-        """Answer the question, or find its answer.
-
-        Parameters
-        ----------
-        executor : name of where tasks run
-
-        Raises
-        ------
-        BusyError
-            If another process is writing this run.
-        BoundError
-            If the kernel cannot be replaced.
-        IntegrityError
-            If the run directory is damaged in a way that running again does not mend.
-        IncompleteError
-            If it cannot be written to, the disk being full for instance.
-        """
+        """As `Run.steps`; a BoundError if the kernel cannot be replaced."""
         self.executor, self.begun = executor, datetime.now(UTC)
         with reaching(self.folder):
             sealed = (self.folder / SEALED).exists()
@@ -167,36 +145,24 @@ class SandwichDrive:
             partial.unlink(missing_ok=True)
         return Outcome(certificate, self.folder, sealed=sealed, found=False, failures=failures)
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> Generator[list[Assignment], None, bool]:
-        """Have done what is not yet done of a stage; False when some of it is missing: no time, or a task failed."""
-        self.done |= {task.key: record for task in tasks if (record := finished(self.folder, task)) is not None}
-        waiting = [task for task in tasks if task.key not in self.done]
-        self.progress.stage(name, len(tasks), len(tasks) - len(waiting))
-        if waiting and not self.late():
-            yield [Assignment(str(self.folder), self.question.run_id, task) for task in waiting]
-        return all(task.key in self.done for task in tasks)
+    def recorded(self, tasks: Sequence[Task]) -> Iterable[Record]:
+        """As `Run.recorded`."""
+        return (record for task in tasks if (record := finished(self.folder, task)) is not None)
 
     def take(self, given: Assignment, ended: Record | Failure) -> None:
-        """A task of the stage has ended."""
-        self.check()
+        """A task of a stage, its own or a part's, has ended."""
         part = self._of.get(given)
-        if part is not None:
-            part.take(given, ended)
-        elif isinstance(ended, Failure):
-            self.failures.append(ended)
-            self.progress.fail(ended)
-        else:
-            self.done[ended.task] = ended
-            self.progress.advance(ended)
+        if part is None:
+            super().take(given, ended)
+            return
+        self.check()
+        part.take(given, ended)
 
     def wait(self) -> None:
         """Nothing has happened for a second or so."""
+        if not self._going:
+            super().wait()
+            return
         self.check()
         for part, _ in self._going:
             part.wait()
-        if not self._going:
-            self.progress.wait()
-
-    def late(self) -> bool:
-        """Whether the time limit has passed."""
-        return time.monotonic() > self.deadline
