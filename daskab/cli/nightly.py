@@ -144,7 +144,8 @@ class Tonight:
                 while turns:
                     self.tell(turns.popitem()[1], error)
         for entry, _ in jobs:
-            self.results[entry.name].close()
+            if self.results[entry.name].close():
+                self.codes.add(INCOMPLETE)
 
     def runs_of(self, jobs: Sequence[tuple[NightlyJob, Job]], watch: Watch, turns: dict[Run, Turn]) -> Iterator[Run]:
         """The runs of the models of jobs, added to ``turns`` as they are begun.

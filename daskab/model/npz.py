@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ UNREADABLE = (
     ValueError,
     MemoryError,  # a damaged header asks for a huge array
     RuntimeError,  # an encrypted member, or (NotImplementedError) an unknown compression
+    SyntaxError,
+    tokenize.TokenError,  # a damaged header of an array, which numpy has Python's parser read
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -16,6 +16,7 @@ from daskab.run.plan import canonical_json
 from daskab.run.records import Failure, Record
 
 PROVENANCE = "provenance.json"
+MOST = 1e15  #: seconds, nodes, tasks: no number beyond, and none that is not one, is believed
 
 
 def provenance_of(
@@ -41,7 +42,7 @@ def with_parts(own: dict[str, Any], parts: Iterable[dict[str, Any]]) -> dict[str
     """What is said of a run that is made of others, whose own tasks are not all there was to do."""
     for said in parts:
         for name in ("task_seconds", "nodes", "tasks"):
-            if isinstance(said.get(name), int | float):
+            if isinstance(said.get(name), int | float) and abs(said[name]) <= MOST:
                 own[name] += said[name]
         if isinstance(said.get("hosts"), list):
             own["hosts"] = sorted({*own["hosts"], *map(str, said["hosts"])})

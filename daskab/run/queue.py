@@ -77,6 +77,9 @@ class Queue:
                 for opened in list(self._opened.values()):
                     self._step(opened)
             yield from self._told()
+        except (Exception, KeyboardInterrupt):
+            yield from self._told()  # which came to an end before
+            raise
         finally:
             for opened in self._opened.values():
                 opened.steps.close()

@@ -32,9 +32,9 @@ from daskab.run.driver import read_sealed
 from daskab.run.plan import Question
 from daskab.run.provenance import read_provenance
 from daskab.run.records import Task, recorded
+from daskab.run.sandwich.attacks import read_pairs
 from daskab.run.sandwich.conclusion import SEALED, check_sealed, sum_of
 from daskab.run.sandwich.layout import PARTS, is_sandwich, open_sandwich
-from daskab.run.sandwich.pairs import read_pairs
 from daskab.run.store import MISSING
 from daskab.run.witnesses import attack_found, met_in_round
 from daskab.run.workspace import Workspace, open_workspace
@@ -144,6 +144,10 @@ def _of_parts(folder: Path) -> Reading:
     run, sealed = open_sandwich(folder), (folder / SEALED).exists()
     pairs = read_pairs(folder, run.model)
     parts = [] if pairs is None else [folder / PARTS / question.run_id for question in run.questions(pairs)]
+    if sealed and (pairs is None or not all((part / SEALED).exists() for part in parts)):
+        raise IntegrityError(
+            f"{folder}: some of what its certificate was drawn from is lost; run again, which mends it"
+        )
     if pairs is None or not all((part / "plan.json").exists() for part in parts):
         raise IncompleteError(f"{folder}: not all of its parts are begun; the command that began it goes on with it")
     readings = tuple(read_run(part) for part in parts)

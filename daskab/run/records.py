@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import re
 from contextlib import suppress
@@ -93,7 +94,17 @@ def read_record(folder: Path, task: Task) -> Record | None:
         record = Record(**json.loads((folder / f"{task.key}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return record if record.task == task.key else None
+    counts = (record.items, record.opened, record.left_open)
+    texts = (record.payload_sha256, record.finished, record.host)
+    whole = all(isinstance(count, int) for count in counts) and all(isinstance(text, str) for text in texts)
+    whole = whole and isinstance(record.seconds, int | float) and math.isfinite(record.seconds)
+    return record if whole and record.task == task.key else None
+
+
+def records_in(folder: Path) -> list[Record]:
+    """The records in a folder, in order of their tasks."""
+    found = (read_record(folder, task) for task in recorded(folder))
+    return [record for record in found if record is not None]
 
 
 def recorded(folder: Path) -> list[Task]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from daskab.errors import IntegrityError
 from daskab.run.lease import held
 from daskab.run.plan import Plan, Question
-from daskab.run.records import Record, read_record, recorded
+from daskab.run.records import Record, records_in
 from daskab.run.sandwich.layout import PARTS, is_sandwich, read_question
 
 State = Literal["sealed", "running", "stopped", "damaged"]
@@ -100,8 +100,7 @@ def look_at(folder: Path) -> RunStatus:
     except (IntegrityError, OSError, UnicodeDecodeError):
         return RunStatus(folder, "damaged", None, None, (), None, ())
     parts = sorted((folder / PARTS).iterdir()) if of_parts and (folder / PARTS).is_dir() else []
-    found = (read_record(at / "records", task) for at in (folder, *parts) for task in recorded(at / "records"))
-    records = [record for record in found if record is not None]
+    records = [record for at in (folder, *parts) for record in records_in(at / "records")]
     sealed = _certificate(folder / "certificate.json")
     running = any(held(at) for at in (folder, *parts))
     state: State = "running" if running else "stopped" if sealed is None else "sealed"

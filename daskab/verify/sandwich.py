@@ -12,9 +12,9 @@ import numpy as np
 from daskab.errors import IncompleteError, IntegrityError
 from daskab.run.driver import read_sealed
 from daskab.run.executors import Executor
+from daskab.run.sandwich.attacks import read_pairs
 from daskab.run.sandwich.conclusion import SEALED, sum_of
 from daskab.run.sandwich.layout import PARTS, Sandwich, open_sandwich
-from daskab.run.sandwich.pairs import PAIRS, read_pairs
 from daskab.sandwich.fit import FARTHEST
 from daskab.sandwich.parts import farthest
 from daskab.verify.balls import Balls
@@ -34,7 +34,7 @@ def verify_sandwich(folder: Path, executor: Executor, *, share: float, seed: int
         raise IncompleteError(f"{folder}: is not sealed; the command that began it goes on with it")
     pairs = read_pairs(folder, run.model)
     if pairs is None:
-        raise IntegrityError(f"{folder / PAIRS}: is missing or not readable; run again, which mends it")
+        raise IntegrityError(f"{folder}: what attacks found is lost or damaged; run again, which mends it")
     balls, rng = Balls(run.model), np.random.default_rng(seed)
     n = len(run.parts.models)
     yield Check("plan", True, f"{run.model.kernel} as a sum of {n} EQ kernels, each a part with a run of its own")

@@ -10,6 +10,7 @@ import pytest
 from examples import ATTACK, FIXED, OPTIONS, ask, mixed_model, sealed
 
 from daskab import BusyError, IntegrityError, KernelExpansion
+from daskab.errors import IncompleteError
 from daskab.run import workspace
 from daskab.run.certify import make_question
 from daskab.run.driver import Drive
@@ -135,6 +136,23 @@ def test_what_ends_one_leaves_the_others_if_asked_to(tmp_path: Path) -> None:
     assert isinstance(came[second], BusyError)
     assert isinstance(came[third], Outcome)
     assert came[third].sealed
+
+
+class Broken(Inline):
+    """Cannot do anything."""
+
+    def run(self, assignments: Iterable[Assignment | None]) -> Iterator[Ended]:
+        next(iter(assignments))
+        raise IncompleteError("no worker came")
+
+
+def test_what_was_found_is_told_whatever_ends_the_others(tmp_path: Path) -> None:
+    ask(MODELS[0], FIXED, tmp_path)
+    drives = [Drive(question(model), model, tmp_path) for model in MODELS]
+    told: list[Outcome] = []
+    with pytest.raises(IncompleteError, match="no worker came"):
+        told.extend(outcome for _, outcome in Queue(drives, Broken()).outcomes())
+    assert [outcome.found for outcome in told] == [True]
 
 
 def test_when_time_is_up_each_says_what_is_known(tmp_path: Path) -> None:

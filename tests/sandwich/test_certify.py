@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import shutil
@@ -22,6 +23,7 @@ from daskab.model.kernels import KernelName
 from daskab.run.certify import make_question
 from daskab.run.executors.inline import Inline
 from daskab.run.job import AttackOptions, bound_options
+from daskab.run.plan import canonical_json
 from daskab.run.provenance import read_provenance
 from daskab.run.queue import answer
 from daskab.run.reading import read_run
@@ -158,9 +160,9 @@ def test_a_run_is_found_again_and_mended(run: Path, tmp_path: Path) -> None:
     certify(small("matern52"), runs=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     shutil.rmtree(next((folder / "parts").iterdir()))
-    (folder / "pairs.npz").write_bytes(b"no archive")
     (folder / "attacks" / "pairs-000000.npy").write_bytes(b"no array")
     (folder / "records" / "pairs-000001.json").unlink()
+    shutil.copy(folder / "attacks" / "pairs-000000.npy", folder / "attacks" / "fewest-000000.npy")
     (folder / "certificate.json").unlink()
     certify(small("matern52"), runs=tmp_path)
     assert (folder / "certificate.json").read_bytes() == text
@@ -219,10 +221,22 @@ def test_a_cluster_comes_to_the_same_bytes(run: Path, tmp_path: Path) -> None:
 
 def test_without_what_attacks_found_nothing_is_verified(run: Path, tmp_path: Path) -> None:
     folder = copied(run, tmp_path)
-    (folder / "pairs.npz").unlink()
-    with pytest.raises(IntegrityError, match=r"pairs\.npz: is missing"):
-        verified(folder)
-    assert not (folder / "pairs.npz").exists()
+    (folder / "attacks" / "pairs-000000.npy").unlink()
+    for look in (verified, read_run):
+        with pytest.raises(IntegrityError, match="run again, which mends it"):
+            look(folder)
+    assert not (folder / "attacks" / "pairs-000000.npy").exists()
+
+
+def test_what_another_run_found_is_not_taken(run: Path, tmp_path: Path) -> None:
+    certify(small("matern52", seed=4), runs=tmp_path)
+    (other,) = tmp_path.iterdir()
+    folder = copied(run, tmp_path)
+    for name in ("attacks/pairs-000000.npy", "records/pairs-000000.json"):
+        shutil.copy(other / name, folder / name)
+    (folder / "certificate.json").unlink()
+    certify(small("matern52"), runs=tmp_path)
+    assert (folder / "certificate.json").read_bytes() == (run / "certificate.json").read_bytes()
 
 
 def test_a_sealed_run_is_verified(run: Path) -> None:
@@ -249,9 +263,14 @@ def test_a_kernel_said_to_be_nearer_is_refused(run: Path, tmp_path: Path) -> Non
     wrong = [1.5 * s for s in said["scales"]]
     huge = [1e200, *said["scales"][1:]]
     for name, value in (("error", said["error"] * 0.9), ("scales", wrong), ("scales", huge), ("error", "x")):
-        (folder / "sum.json").write_text(json.dumps(said | {name: value}))
-        with pytest.raises(IntegrityError):
+        told = {key: said[key] for key in said if key != "sha256"} | {name: value}
+        whole = hashlib.sha256(canonical_json(told).encode()).hexdigest()
+        (folder / "sum.json").write_text(json.dumps(told | {"sha256": whole}))
+        with pytest.raises(IntegrityError, match=r"not readable|proved|makes no parts"):
             verified(folder)
+    (folder / "sum.json").write_text(json.dumps(said | {"error": said["error"] * 9}))
+    with pytest.raises(IntegrityError, match="its checksum is another"):
+        verified(folder)
 
 
 def test_a_part_that_is_damaged_is_told(run: Path, tmp_path: Path) -> None:

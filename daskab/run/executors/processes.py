@@ -12,6 +12,7 @@ from multiprocessing import resource_tracker
 import dask
 from distributed import Client, LocalCluster
 
+from daskab.errors import ClusterError, one_line
 from daskab.run.cluster import PATIENCE
 from daskab.run.executors.cluster import Cluster
 
@@ -60,14 +61,17 @@ class Processes(Cluster):
         """Begin the cluster."""
         with dask.config.set(SETTINGS):
             with signals_held():
-                cluster = LocalCluster(
-                    n_workers=self.workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",  # None is port 8787, and a warning where that is taken
-                    host="127.0.0.1",
-                    silence_logs=logging.CRITICAL,
-                )
+                try:
+                    cluster = LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address="127.0.0.1:0",  # None is port 8787, and a warning where that is taken
+                        host="127.0.0.1",
+                        silence_logs=logging.CRITICAL,
+                    )
+                except RuntimeError as error:  # one of them was killed while it started
+                    raise ClusterError(f"processes: cannot be started ({one_line(error)})") from None
                 with_client = Client(cluster, set_as_default=False)
             with cluster, with_client as client:
                 yield client

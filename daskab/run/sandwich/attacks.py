@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from daskab.attack.attacker import Attacker, attacker
 from daskab.attack.attained import attained_change, crosses_thresholds
-from daskab.errors import IntegrityError
-from daskab.files import path_at, write_atomically
+from daskab.errors import IntegrityError, one_line
+from daskab.files import path_at, reaching, write_atomically
 from daskab.model.expansion import KernelExpansion
 from daskab.model.npz import UNREADABLE
 from daskab.run.records import Record, Task, read_record, write_record
@@ -57,14 +57,15 @@ def perform(folder: str, run_id: str, task: Task) -> Record:
     content = io.BytesIO()
     np.save(content, found)
     write_atomically(at / ATTACKS / f"{task.key}.npy", content.getvalue())
-    record = Record.of(task, payload_digest(found), found.shape[0], 0, 0, time.monotonic() - begun)
+    spent = time.monotonic() - begun
+    record = Record.of(task, digest(run_id, task, found), found.shape[0], 0, 0, spent)
     write_record(at / RECORDS, record)
     return record
 
 
 def fewest(folder: Path, model: KernelExpansion, starts: int, attacks: Attacker) -> Array:
     """The pair (1, 2, D) of fewest changes found, NaN if there is none; begun from the strongest single changes."""
-    pairs = found_by(folder, pair_tasks(model))
+    pairs = found_in(folder, model)
     attained = np.array([attained_change(model, x, x_prime) for x, x_prime in pairs])
     strongest = np.argsort(-attained, kind="stable")[:starts]
     best = attacks.fewest_changes(pairs[strongest, 0])
@@ -73,41 +74,64 @@ def fewest(folder: Path, model: KernelExpansion, starts: int, attacks: Attacker)
     return np.stack([best.x, best.x_prime])[None]
 
 
-def finished(folder: Path, task: Task) -> Record | None:
+def finished(folder: Path, model: KernelExpansion, task: Task) -> Record | None:
     """The record of a task that is done and whose pairs are there as it found them; None if it has to run (again)."""
     record = read_record(folder / RECORDS, task)
     try:
-        return record if record and payload_digest(found_by(folder, [task])) == record.payload_sha256 else None
+        intact = (
+            record is not None and digest(folder.name, task, found_by(folder, model, task)) == record.payload_sha256
+        )
     except IntegrityError:
         return None
+    return record if intact else None
 
 
-def found_by(folder: Path, tasks: list[Task]) -> Array:
-    """The pairs (n, 2, D) that tasks found.
+def digest(run_id: str, task: Task, found: Array) -> str:
+    """Of what a task found; that of another run or task is another."""
+    return payload_digest(np.frombuffer(f"{run_id} {task.key}".encode(), dtype=np.uint8), found)
+
+
+def found_by(folder: Path, model: KernelExpansion, task: Task) -> Array:
+    """The pairs (n, 2, D) that a task found.
 
     Raises
     ------
     IntegrityError
-        If some cannot be read.
+        If they cannot be read.
     """
-    found = []
-    for task in tasks:
-        path = folder / ATTACKS / f"{task.key}.npy"
-        try:
-            with path.open("rb") as handle:
-                pairs = np.load(handle, allow_pickle=False)
-        except UNREADABLE as failed:
-            raise IntegrityError(f"{path}: not readable ({failed}); run again") from None
-        if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.dtype != np.float64:
-            raise IntegrityError(f"{path}: holds no pairs of points; run again")
-        found.append(pairs)
-    return np.concatenate(found)
+    path, size = folder / ATTACKS / f"{task.key}.npy", block_size(model)
+    expected = 1 if task == FEWEST else min(size, len(model.domain.changes) - task.index * size)
+    try:
+        with path.open("rb") as handle:
+            pairs = np.load(handle, allow_pickle=False)
+    except UNREADABLE as failed:
+        raise IntegrityError(f"{path}: not readable ({one_line(failed)}); run again") from None
+    shape = (expected, 2, model.n_inputs)
+    if not isinstance(pairs, np.ndarray) or pairs.shape != shape or pairs.dtype != np.float64:
+        raise IntegrityError(f"{path}: holds no pairs of points; run again")
+    return pairs
 
 
-def gathered(folder: Path, model: KernelExpansion) -> Pairs:
-    """What all of the tasks found together."""
-    attack = found_by(folder, [FEWEST])[0] if model.delta is not None else np.full((2, model.n_inputs), np.nan)
-    return Pairs.of(model, found_by(folder, pair_tasks(model)), attack)
+def found_in(folder: Path, model: KernelExpansion) -> Array:
+    """The pairs (C, 2, D) that the attacks on single changes found."""
+    return np.concatenate([found_by(folder, model, task) for task in pair_tasks(model)])
+
+
+def attack_tasks(model: KernelExpansion) -> list[Task]:
+    """All tasks of a run that is made of others which are not its parts'."""
+    return [*pair_tasks(model), *([FEWEST] if model.delta is not None else [])]
+
+
+def read_pairs(folder: Path, model: KernelExpansion) -> Pairs | None:
+    """What all of the tasks found together; None where one of them is not done, or lost what it found."""
+    with reaching(folder):
+        if not all(finished(folder, model, task) for task in attack_tasks(model)):
+            return None
+        nowhere = np.full((2, model.n_inputs), np.nan)
+        attack = found_by(folder, model, FEWEST)[0] if model.delta is not None else nowhere
+        pairs = Pairs.of(model, found_in(folder, model), attack)
+    changes = range(len(model.domain.changes))
+    return pairs if all(model.domain.is_change(c, *pairs.witnesses.pair(c)) for c in changes) else None
 
 
 def worker_replaced(folder: str, run_id: str) -> Replaced:

@@ -15,11 +15,11 @@ from daskab.run.lease import one_writer
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
 from daskab.run.provenance import provenance_of, read_provenance, with_parts, write_provenance
-from daskab.run.records import Assignment, Failure, Record, Task
-from daskab.run.sandwich.attacks import FEWEST, finished, gathered, pair_tasks
+from daskab.run.records import Assignment, Failure, Record, Task, records_in
+from daskab.run.sandwich.attacks import FEWEST, finished, pair_tasks, read_pairs
 from daskab.run.sandwich.conclusion import SEALED, before_parts, check_sealed, sum_of
 from daskab.run.sandwich.layout import ATTACKS, PARTS, RECORDS, Sandwich, is_sandwich, lay_out, open_sandwich
-from daskab.run.sandwich.pairs import Pairs, read_pairs, write_pairs
+from daskab.run.sandwich.pairs import Pairs
 from daskab.run.stages import Outcome, Run, Steps
 
 
@@ -61,7 +61,7 @@ class SandwichDrive(Run):
             return (yield from self.bounded(run, pairs))
         with one_writer(self.folder) as self.check, storage_of(self.folder):
             run = self.open()
-            pairs, on_time = yield from self.attacked(run)
+            pairs, on_time = yield from self.attacked()
             if not on_time:
                 return self.outcome(run, before_parts(run, pairs), ())
             return (yield from self.bounded(run, pairs))
@@ -76,19 +76,13 @@ class SandwichDrive(Run):
         make_folder(self.folder / ATTACKS)
         return open_sandwich(self.folder, self.question)
 
-    def attacked(self, run: Sandwich) -> Generator[list[Assignment], None, tuple[Pairs, bool]]:
+    def attacked(self) -> Generator[list[Assignment], None, tuple[Pairs, bool]]:
         """What attacks on the model find, and whether all of them were done."""
-        pairs = read_pairs(self.folder, self.model)
-        if pairs is not None:
-            return pairs, True
         on_time = yield from self.stage("attack", pair_tasks(self.model))
         if on_time and self.model.delta is not None:
             on_time = yield from self.stage("joint attack", [FEWEST])
-        if not on_time:
-            return Pairs.none(self.model), False
-        pairs = gathered(self.folder, self.model)
-        write_pairs(self.folder, pairs)
-        return pairs, True
+        pairs = read_pairs(self.folder, self.model) if on_time else None
+        return (Pairs.none(self.model), False) if pairs is None else (pairs, True)
 
     def bounded(self, run: Sandwich, pairs: Pairs) -> Steps:
         """What its parts come to together: each a run of its own, all of them a stage further at a time."""
@@ -138,7 +132,9 @@ class SandwichDrive(Run):
                 check_sealed(run, certificate)
             return Outcome(certificate, self.folder, sealed=sealed, found=sealed, failures=failures)
         self.check()
-        own = provenance_of(self.question.run_id, self.executor, self.begun, self.done.values(), failures)
+        own = provenance_of(
+            self.question.run_id, self.executor, self.begun, records_in(self.folder / RECORDS), failures
+        )
         write_provenance(self.folder, with_parts(own, [read_provenance(part.folder) for part in parts]))
         write_atomically(path if sealed else partial, certificate.to_json())
         if sealed:
@@ -147,7 +143,7 @@ class SandwichDrive(Run):
 
     def recorded(self, tasks: Sequence[Task]) -> Iterable[Record]:
         """As `Run.recorded`."""
-        return (record for task in tasks if (record := finished(self.folder, task)) is not None)
+        return (record for task in tasks if (record := finished(self.folder, self.model, task)) is not None)
 
     def take(self, given: Assignment, ended: Record | Failure) -> None:
         """A task of a stage, its own or a part's, has ended."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ def lay_out(folder: Path, question: Question, model: KernelExpansion) -> Sandwic
     save_model(model, folder / MODEL)
     said = {"question": asdict(question), "scales": parts.total.scales.tolist()}
     said |= {"shares": parts.total.shares.tolist(), "error": parts.error}
-    write_atomically(folder / SUM, canonical_json(said))
+    write_atomically(folder / SUM, canonical_json(said | {"sha256": _checksum(said)}))
     return Sandwich(folder, question, model, parts)
 
 
@@ -142,10 +143,16 @@ def open_sandwich(folder: Path, question: Question | None = None) -> Sandwich:
 def _read(folder: Path) -> tuple[Question, EQSum, float]:
     try:
         said = json.loads((folder / SUM).read_text(encoding="utf-8"))
+        if said.pop("sha256") != _checksum(said):
+            raise ValueError("its checksum is another")
         total = EQSum(np.array(said["scales"], dtype=np.float64), np.array(said["shares"], dtype=np.float64))
         return Question(**said["question"]), total, float(said["error"])
-    except (OSError, ValueError, TypeError, LookupError) as failed:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as failed:
         raise IntegrityError(f"{folder / SUM}: not readable ({failed}); move the run away") from None
+
+
+def _checksum(said: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(said).encode()).hexdigest()
 
 
 def slack_of(model: KernelExpansion, pairs: Pairs, n_parts: int) -> Array:
