@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from daskab._compile import inlined_kernel, inner_kernel
 from daskab._elementary import exp
+from daskab.bound.cancelling import bend, cancels
 from daskab.bound.climb import climb, into_box, mixture
 from daskab.bound.contributions import bump
 from daskab.bound.item import (
@@ -31,12 +32,16 @@ from daskab.bound.item import (
 from daskab.bound.nodes import (
     BOUND,
     FIRST,
+    FROM_HIGH,
+    FROM_LOW,
     SPLIT,
     SPLIT_BOTH,
     SPLIT_CUT,
     SPLIT_FROM,
     SPLIT_TO,
     STUCK,
+    TO_HIGH,
+    TO_LOW,
     corner,
     corner_weights,
     fill_bulges,
@@ -44,9 +49,11 @@ from daskab.bound.nodes import (
     is_inside,
     load_box,
     n_corners,
+    plain_corner_weights,
     trim,
 )
 from daskab.bound.projection import projected_bound
+from daskab.bound.rounding import EPS
 from daskab.bound.shells import below_level
 from daskab.bound.transverse import cheap_bound, fill_reach, sign_bound
 
@@ -99,7 +106,8 @@ def corners_below(node: Array, level: float, item: Item) -> bool:
     """Whether every corner of the node is proved at most ``level``; the node's point moves to the best one met."""
     d = item.centres.shape[1]
     inside = is_inside(node)
-    if inside:
+    bulges_from, bulges_to = bulges_together(node, item)
+    if inside and not bulges_from + bulges_to <= level:
         # The corners where nothing moves have nothing but the bulges.
         for i in range(item.term.shape[1]):
             item.term[WEIGHT, i] = item.term[BULGE_FROM, i] + item.term[BULGE_TO, i]
@@ -121,8 +129,23 @@ def corners_below(node: Array, level: float, item: Item) -> bool:
             for j in range(d):
                 node[FIRST + j] = item.axis[POINT, j]
         if not (value < level and proved_below(item, level)):
-            return False
+            if not bulges_from + bulges_to < level:
+                return False
+            left = level - (bulges_from + bulges_to) - plain_corner_weights(node, k, item)
+            if not (left > 0.0 and projected_bound(item, left) <= left):
+                return False
     return True
+
+
+@inner_kernel
+def bulges_together(node: Array, item: Item) -> tuple[float, float]:
+    """Bulges of the whole sum over the node's two cells (METHOD 3.6); inf where there are many centres."""
+    if item.cuts.shape[0] == 0:
+        return np.inf, np.inf
+    most = bend(item) / 8.0 * (1.0 + 64.0 * EPS)
+    start = node[FROM_HIGH] - node[FROM_LOW]
+    end = node[TO_HIGH] - node[TO_LOW]
+    return most * start * start, most * end * end
 
 
 @inner_kernel
@@ -192,6 +215,9 @@ def choose_split(node: Array, level: float, item: Item) -> int:
     lost_from = mixture(item, BULGE_FROM, POINT)
     lost_to = mixture(item, BULGE_TO, POINT)
     room = level - (mixture(item, WEIGHT, POINT) - lost_from - lost_to)
+    bulges_from, bulges_to = bulges_together(node, item)
+    lost_from = min(lost_from, bulges_from)
+    lost_to = min(lost_to, bulges_to)
     lost = lost_from + lost_to
     if item.values.size > 0:
         room = abs(room)  # where others are listed a point above the level may be none of theirs: cut their box
@@ -212,6 +238,13 @@ def choose_cut(item: Item) -> int:
     m, d = item.centres.shape
     best = -1
     most = 0.0
+    if cancels(item):
+        for k in range(item.cuts.shape[0]):
+            span = item.slab[SLAB_HIGH, k] - item.slab[SLAB_LOW, k]
+            if span > most:
+                most = span
+                best = k
+        return best
     for k in range(n_cuts(m, d)):
         along_axis = item.cuts.shape[0] == 0
         span = (

@@ -45,7 +45,8 @@ LARGEST_MATRIX = 512
     VALUE,  # v_i = w_i exp(-|A_i|^2 / 2)
     BEND,  # second-order coefficient of a term's majorant in a shell
     OFF_PLANE,  # error of t_i when distances are split by the cut directions (METHOD, Lemma 9)
-) = range(17)
+    MOVED,  # work space: weights that were moved onto each other's centres
+) = range(18)
 
 # Rows of Item.axis, a number an other input.
 (
@@ -85,11 +86,12 @@ class Item(NamedTuple):
     direction: int  #: +1 or -1
     width: float  #: of the input that changes
     centres: Array  #: (M, D') over the other inputs
-    term: Array  #: (17, M)
+    term: Array  #: (18, M)
     axis: Array  #: (12, D')
     cuts: Array  #: (K, D') orthonormal directions across which the box may be cut; none where axes are
     slab: Array  #: (11, K)
     plane: Array  #: (K, M) the centres along the cut directions, from the first centre
+    apart: Array  #: (M, M) distances of the centres, rounded up: of the other inputs above the diagonal, of all below
     offset: Array  #: (M, D') A_i
     matrix: Array  #: (3, n, n) work space, n = min(M, D') up to LARGEST_MATRIX
     vector: Array  #: (2, n) work space
@@ -128,11 +130,12 @@ def item_space(m: int, d: int, direction: int, width: float, limit: float, own: 
         direction,
         width,
         np.empty((m, d)),
-        np.zeros((17, m)),
+        np.zeros((18, m)),
         np.zeros((12, d)),
         np.zeros((k, d)),
         np.zeros((11, k)),
         np.zeros((k, m)),
+        np.zeros((m, m) if k > 0 else (0, 0)),
         np.empty((m, d)),
         np.empty((3, n, n)),
         np.empty((2, n)),
@@ -157,6 +160,10 @@ def item_of(centres: Array, amplitudes: Array, width: Array, reach: Reach, chang
     for i in range(m):
         item.term[ALONG, i] = centres[i, changed]
         item.term[AMPLITUDE, i] = direction * amplitudes[i]
+    for i in range(item.apart.shape[0]):
+        for j in range(i):
+            own = item.term[ALONG, i] - item.term[ALONG, j]
+            item.apart[i, j] = math.sqrt(item.apart[j, i] * item.apart[j, i] + own * own) * (1.0 + 8.0 * 2.0**-52)
     return item
 
 
@@ -185,6 +192,7 @@ def fill_others(centres: Array, width: Array, reach: Reach, others: Ints, item: 
             item.axis[HIGH, at] = item.values[item.first[at + 1] - 1]
     lay_directions(item)
     place_centres(item)
+    place_apart(item)
 
 
 @inner_kernel
@@ -279,3 +287,20 @@ def place_centres(item: Item) -> None:
         rest = math.sqrt(rest)
         size = item.term[SPREAD, 0] + item.term[SPREAD, i]
         item.term[OFF_PLANE, i] = rest * (math.sqrt(2.0 * size) + rest) + (4.0 * defect + 1e-13) * size
+
+
+@inner_kernel
+def place_apart(item: Item) -> None:
+    """Distances of the centres without the inputs that change, rounded up, and not below those in the plane."""
+    d = item.centres.shape[1]
+    for i in range(item.apart.shape[0]):
+        for j in range(i):
+            square = 0.0
+            for k in range(d):
+                step = item.centres[i, k] - item.centres[j, k]
+                square += step * step
+            in_plane = 0.0
+            for k in range(item.plane.shape[0]):
+                step = item.plane[k, i] - item.plane[k, j]
+                in_plane += step * step
+            item.apart[j, i] = math.sqrt(max(square, in_plane)) * (1.0 + (d + 8.0) * 2.0**-52)

@@ -238,6 +238,21 @@ def along_chord(t: float, low: float, high: float, centre: float) -> float:
 
 
 @inner_kernel
+def plain_corner_weights(node: Array, k: int, item: Item) -> float:
+    """Weights of the path of the k-th corner without bulges; what their errors may add to the sum, at most."""
+    start, end = corner(node, k, item)
+    error = 0.0
+    for i in range(item.term.shape[1]):
+        a = item.term[AMPLITUDE, i]
+        c = item.term[ALONG, i]
+        error += 2.0 * weight_error(a, c, item.width)
+        arrived = along_chord(end, node[TO_LOW], node[TO_HIGH], c)
+        left = along_chord(start, node[FROM_LOW], node[FROM_HIGH], c)
+        item.term[WEIGHT, i] = a * (arrived - left)
+    return error * (1.0 + 64.0 * EPS)
+
+
+@inner_kernel
 def corner_weights(node: Array, k: int, item: Item) -> None:
     """Weights of the path of the k-th corner exactly, raised by the cells' bulges (METHOD 4, Theorem 2)."""
     start, end = corner(node, k, item)

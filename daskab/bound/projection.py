@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from daskab._compile import inner_kernel
+from daskab.bound.cancelling import taylor_bound
 from daskab.bound.item import (
     HIGH,
     LOW,
@@ -42,6 +43,8 @@ def projected_bound(item: Item, level: float) -> float:
     for i in range(item.term.shape[1]):
         lost += abs(item.term[WEIGHT, i]) * 1.1 * (item.term[OFF_PLANE, i] + 8.0 * EPS * (1.0 + item.term[SPREAD, i]))
     in_plane = plane_bound(item)
+    if in_plane > level:
+        in_plane = min(in_plane, taylor_bound(item))
     if in_plane > level:
         # Only then is it worth knowing how far off the plane the box lies.
         in_plane *= exp_up(0.5 * off_plane_distance(item))
