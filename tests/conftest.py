@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from daskab.cli import main
 from daskab.run.executors.processes import Processes
 
-settings.register_profile("default", deadline=None, max_examples=24, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", deadline=None, max_examples=16, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
 
 
