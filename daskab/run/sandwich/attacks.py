@@ -74,16 +74,14 @@ def fewest(folder: Path, model: KernelExpansion, starts: int, attacks: Attacker)
     return np.stack([best.x, best.x_prime])[None]
 
 
-def finished(folder: Path, model: KernelExpansion, task: Task) -> Record | None:
-    """The record of a task that is done and whose pairs are there as it found them; None if it has to run (again)."""
+def finished(folder: Path, model: KernelExpansion, task: Task) -> tuple[Record, Array] | None:
+    """The record of a task that is done, and the pairs as it found them; None if it has to run (again)."""
     record = read_record(folder / RECORDS, task)
     try:
-        intact = (
-            record is not None and digest(folder.name, task, found_by(folder, model, task)) == record.payload_sha256
-        )
+        found = found_by(folder, model, task)
     except IntegrityError:
         return None
-    return record if intact else None
+    return (record, found) if record and record.payload_sha256 == digest(folder.name, task, found) else None
 
 
 def digest(run_id: str, task: Task, found: Array) -> str:
@@ -117,19 +115,20 @@ def found_in(folder: Path, model: KernelExpansion) -> Array:
     return np.concatenate([found_by(folder, model, task) for task in pair_tasks(model)])
 
 
-def attack_tasks(model: KernelExpansion) -> list[Task]:
-    """All tasks of a run that is made of others which are not its parts'."""
-    return [*pair_tasks(model), *([FEWEST] if model.delta is not None else [])]
-
-
 def read_pairs(folder: Path, model: KernelExpansion) -> Pairs | None:
     """What all of the tasks found together; None where one of them is not done, or lost what it found."""
+    attack = np.full((1, 2, model.n_inputs), np.nan)
     with reaching(folder):
-        if not all(finished(folder, model, task) for task in attack_tasks(model)):
-            return None
-        nowhere = np.full((2, model.n_inputs), np.nan)
-        attack = found_by(folder, model, FEWEST)[0] if model.delta is not None else nowhere
-        pairs = Pairs.of(model, found_in(folder, model), attack)
+        done = [finished(folder, model, task) for task in pair_tasks(model)]
+        if model.delta is not None:
+            several = finished(folder, model, FEWEST)
+            if several is None:
+                return None
+            attack = several[1]
+    found = [one[1] for one in done if one is not None]
+    if len(found) < len(done):
+        return None
+    pairs = Pairs.of(model, np.concatenate(found), attack[0])
     changes = range(len(model.domain.changes))
     return pairs if all(model.domain.is_change(c, *pairs.witnesses.pair(c)) for c in changes) else None
 

@@ -143,7 +143,7 @@ class SandwichDrive(Run):
 
     def recorded(self, tasks: Sequence[Task]) -> Iterable[Record]:
         """As `Run.recorded`."""
-        return (record for task in tasks if (record := finished(self.folder, self.model, task)) is not None)
+        return (done[0] for task in tasks if (done := finished(self.folder, self.model, task)) is not None)
 
     def take(self, given: Assignment, ended: Record | Failure) -> None:
         """A task of a stage, its own or a part's, has ended."""
