@@ -14,7 +14,8 @@ import numpy as np
 import daskab
 from daskab import KernelExpansion, save_model
 from daskab.run import workspace
-from daskab.run.certify import deadline_in, make_question
+from daskab.run.certify import make_question
+from daskab.run.deadline import deadline_in
 from daskab.run.driver import Drive
 from daskab.run.executors import Executor
 from daskab.run.executors.inline import Inline

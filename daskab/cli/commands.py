@@ -40,6 +40,7 @@ from daskab.report.runs import describe_run, describe_runs
 from daskab.report.tls import describe_tls
 from daskab.report.verdict import bound_ratio, verdict
 from daskab.run.certify import certify_model, make_question
+from daskab.run.deadline import deadline_in
 from daskab.run.executors import executor
 from daskab.run.job import AttackOptions, Job, bound_options, read_cluster, read_job
 from daskab.run.models import job_models, noun_of
@@ -106,7 +107,7 @@ def run_job(
     results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
     with logged(log) as lines, reported(results, junit, prometheus), swept(job, results, runs):
         with watched(lines) as watch, executor(where) as workers:
-            certify_job(job, results, runs, workers, watch, time_limit)
+            certify_job(job, results, runs, workers, watch, deadline_in(time_limit))
         for name in results.close():
             click.echo(f"{job.name}/{name}: not reached in time\n")
     return results.code

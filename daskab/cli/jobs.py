@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,7 +17,8 @@ from daskab.report.results import Results
 from daskab.report.verdict import verdict
 from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, certified_baseline
-from daskab.run.certify import deadline_in, make_question
+from daskab.run.certify import make_question
+from daskab.run.deadline import has_passed
 from daskab.run.executors import Executor
 from daskab.run.job import Baseline, Job
 from daskab.run.models import JobModel, job_models
@@ -25,18 +27,15 @@ from daskab.run.stages import Outcome, Run
 
 
 def certify_job(
-    job: Job, results: Results, runs: Path, workers: Executor, watch: Watch, time_limit: float | None = None
+    job: Job, results: Results, runs: Path, workers: Executor, watch: Watch, deadline: float = math.inf
 ) -> None:
     """Certify the models of a job, going on where an earlier try stopped; print and add to ``results`` what they are.
 
-    Models that would have to be fitted after ``time_limit`` seconds are left out.
+    Models that would have to be fitted after the deadline, on the monotonic clock, are left out.
     """
     baselines: dict[Baseline | None, CertifiedBaseline | None] = {}
     items: dict[Run, JobModel] = {}
-    deadline = deadline_in(time_limit)
-
-    def late() -> bool:
-        return time.monotonic() > deadline
+    late = partial(has_passed, deadline)
 
     def asked_of_models() -> Iterator[Run]:
         models = job_models(job, runs, late)

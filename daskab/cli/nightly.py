@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,9 +25,10 @@ from daskab.report.results import INCOMPLETE, NOT_MET, Results, exit_code
 from daskab.run.asked import ask
 from daskab.run.baseline import CertifiedBaseline, baselines_of, certified_baseline
 from daskab.run.certificate import Certificate
-from daskab.run.certify import deadline_in, make_question
+from daskab.run.certify import make_question
 from daskab.run.cluster import ClusterOptions
 from daskab.run.comparison import compare
+from daskab.run.deadline import deadline_in, has_passed
 from daskab.run.executors import Executor, executor
 from daskab.run.job import Baseline, Job, read_cluster, read_job
 from daskab.run.lease import one_writer
@@ -161,7 +161,7 @@ class Tonight:
                 turn = Turn(ModelNight(job=entry.name, model=point.name), job, results)
                 try:
                     with signals.at_once():
-                        item = job_model(point, self.runs, partial(_passed, deadline))
+                        item = job_model(point, self.runs, partial(has_passed, deadline))
                     if item is None:  # no time is left to fit it
                         self.codes.add(INCOMPLETE)
                         continue
@@ -207,7 +207,7 @@ class Tonight:
         model = ModelNight(job=results.job, model=baseline.name, baseline=True)
         results.begin(baseline.name)
         try:
-            found = certified_baseline(baseline, self.runs, late=lambda: time.monotonic() > deadline)
+            found = certified_baseline(baseline, self.runs, partial(has_passed, deadline))
         except (DaskabError, OSError) as error:
             code, message = ending(error)
             results.fail_baseline(baseline.name, code, message)
@@ -281,7 +281,3 @@ def models_of(entry: NightlyJob, job: Job) -> list[ModelNight]:
     """The models of a job, and then its baselines, before any of them is certified."""
     models = [ModelNight(job=entry.name, model=point.name) for point in job.points()]
     return models + [ModelNight(job=entry.name, model=one.name, baseline=True) for one in baselines_of(job)]
-
-
-def _passed(deadline: float) -> bool:
-    return time.monotonic() > deadline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from daskab.errors import DaskabError
 from daskab.files import make_folder, write_atomically
 from daskab.report.results import Results
 from daskab.report.study import Told, study_markdown, study_page, told_experiment
+from daskab.run.deadline import deadline_in
 from daskab.run.executors import executor
 from daskab.run.job import read_cluster, read_job
 from daskab.run.study import Experiment, Study, read_study
@@ -51,16 +51,15 @@ def study(
     setting = "full" if full else "small"
     told: list[Told] = []
     code = 0
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    deadline = deadline_in(time_limit)
     make_folder(output)
     with logged(log) as lines, executor(read_cluster(cluster or "inline")) as workers:
         for experiment, job in zip(chosen, jobs, strict=True):
             click.echo(f"{experiment.title}\n")
             results = Results(job.name, [point.name for point in job.points()], job.run.require_inputs)
             try:
-                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 with swept(job, results, runs), watched(lines) as watch:
-                    certify_job(job, results, runs, workers, watch, left)
+                    certify_job(job, results, runs, workers, watch, deadline)
             except (DaskabError, OSError) as error:
                 exit_code, message = ending(error)
                 results.stop(exit_code, message)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from daskab.model.kernels import EQ
 from daskab.run.asked import ask
 from daskab.run.certificate import Certificate
 from daskab.run.cluster import ClusterOptions
+from daskab.run.deadline import deadline_in
 from daskab.run.executors import executor
 from daskab.run.job import MOST_SLICES, AttackOptions, BoundOptions, bound_options, read_cluster
 from daskab.run.plan import Question
@@ -57,11 +57,6 @@ def nodes_for_sets(model: KernelExpansion, bound: BoundOptions) -> int:
     if bound.set_nodes is not None:
         return bound.set_nodes
     return min(max(SETS_WORK // (model.n_centres * model.n_inputs), LEAST_SET_NODES), MOST_SET_NODES)
-
-
-def deadline_in(seconds: float | None) -> float:
-    """When so many seconds have passed, on the monotonic clock; never where they are None."""
-    return math.inf if seconds is None else time.monotonic() + seconds
 
 
 def certify_model(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from daskab.run.certificate import Certificate
+from daskab.run.deadline import has_passed
 from daskab.run.plan import Question
 from daskab.run.progress import Progress
 from daskab.run.records import Assignment, Failure, Record, Task
@@ -101,4 +101,4 @@ class Run(ABC):
 
     def late(self) -> bool:
         """Whether the time limit has passed."""
-        return time.monotonic() > self.deadline
+        return has_passed(self.deadline)
